@@ -1,0 +1,116 @@
+"""
+The command `tracekit`: finds the sub-command, runs it, turns errors into words and an exit code.
+
+Commands of the core live beside this file; those of the extras come through the entry-point group
+`tracekit.commands`, and only the one asked for is loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from importlib.metadata import EntryPoint, entry_points
+
+from tracekit import __version__
+from tracekit.cli.command import Command, Exit, UsageError
+from tracekit.errors import RequiresReview, TracekitError
+
+CORE = {
+    "ls": "tasks in the store, and with --stuck those that nobody will pick up",
+    "plan": "what recovering a task would do; changes nothing",
+    "resume": "go on with a task from where it broke",
+    "review": "questions that wait for a person: list, show, decide",
+    "worker": "take tasks from a store and run them",
+    "collect": "receive OTLP over HTTP on loopback and write the log",
+    "prune": "remove what retention allows from a store",
+    "doctor": "check the installation, the store and the log folder",
+}
+"""Command name to help; the module of the same name in this package defines COMMAND."""
+
+EXTRAS = {
+    "demo": ("analyzers", "run the refund example: killed, diagnosed, resumed"),
+    "analyze": ("analyzers", "which step failed and why, in any log"),
+    "show": ("analyzers", "one trace, step by step"),
+    "checkpoints": ("analyzers", "where a trace may go on"),
+    "diff": ("analyzers", "two traces side by side"),
+    "sql": ("analyzers", "query a log with SQL, read-only"),
+    "convert": ("analyzers", "write a log as native, OTLP or Parquet"),
+    "audit": ("analyzers", "is this log fit for diagnosis and recovery; does it hold secrets"),
+    "tui": ("tui", "the terminal explorer"),
+}
+"""Command name to the extra that brings it, and help."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; returns the exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        return _run(arguments)
+    except UsageError as error:
+        return _fail(str(error), Exit.USAGE)
+    except RequiresReview as error:
+        return _fail(str(error), Exit.WAITING)
+    except TracekitError as error:
+        return _fail(f"{error} [{error.code}]", Exit.UNREADABLE)
+    except BrokenPipeError:
+        # The reader of our output, such as `head`, has left: not an error of ours.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.CLEAN
+    except KeyboardInterrupt:
+        return 130
+
+
+def _run(arguments: list[str]) -> int:
+    name = next((word for word in arguments if not word.startswith("-")), None)
+    parser = argparse.ArgumentParser(
+        prog="tracekit", description="Record, diagnose and recover multi-step LLM agents."
+    )
+    parser.add_argument("--version", action="version", version=f"tracekit {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for known, text in {**CORE, **{key: value[1] for key, value in EXTRAS.items()}}.items():
+        sub = commands.add_parser(known, help=text, description=text)
+        if known == name:
+            command = load(known)
+            command.configure(sub)
+            sub.set_defaults(_run=command.run)
+    options = parser.parse_args(arguments)
+    return int(options._run(options))
+
+
+def load(name: str) -> Command:
+    """The command *name*; raises `UsageError` naming the extra to install when its package is absent."""
+    if name in CORE:
+        return _command(importlib.import_module(f"tracekit.cli.{name}"))
+    extra, _ = EXTRAS[name]
+    found = _entry_point(name)
+    try:
+        if found is None:
+            raise ModuleNotFoundError(f"no entry point {name!r}", name=f"tracekit_{extra}")
+        return _as_command(found.load())
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"tracekit {name} needs the [{extra}] extra ({error.name or error} is missing): "
+            f"pip install 'tracekit-agents[{extra}]'"
+        ) from error
+
+
+def _entry_point(name: str) -> EntryPoint | None:
+    return next(iter(entry_points(group="tracekit.commands", name=name)), None)
+
+
+def _command(module: object) -> Command:
+    return _as_command(getattr(module, "COMMAND", None))
+
+
+def _as_command(value: object) -> Command:
+    if not isinstance(value, Command):
+        raise TypeError(f"expected a tracekit.cli.command.Command, got {type(value).__name__}")
+    return value
+
+
+def _fail(message: str, code: Exit) -> int:
+    print(f"tracekit: {message}", file=sys.stderr)
+    return code

@@ -1,0 +1,446 @@
+"""
+What every store promises: rows as frozen values, writes as values, and one `commit` that is all or nothing.
+
+The durable layer decides *what* is written and hands over a list of writes; a store decides *how*: it checks the
+fence first, applies the list in one transaction, and syncs to the disk when `durable` is asked for. So no rule
+about effects or recovery lives in a store, and the three stores (SQLite, PostgreSQL, memory) differ only in
+dialect. One conformance suite, `tests/store/test_conformance.py`, runs on all of them.
+
+Times in rows are milliseconds since the epoch, UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
+
+# --------------------------------------------------------------------------------------------- rows
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRow:
+    """One task: admission is durable before any work, so an accepted task can't vanish."""
+
+    task_id: str
+    trace_id: str
+    """32 hexadecimal digits, kept over all attempts."""
+    root_step_id: str
+    """Step id of the first attempt's task step; later attempts hang below it."""
+    function: str
+    """Where the task function is found again: `package.module:qualified_name`."""
+    arguments: str
+    """Blob hash of the canonical JSON of `{"args": [...], "kwargs": {...}}`."""
+    status: TaskStatus = TaskStatus.QUEUED
+    goal: str = ""
+    plan: str | None = None
+    """JSON: list of `{"name", "depends_on", "critical"}`."""
+    current_step: str | None = None
+    """Place of the step that was begun last."""
+    code_version: str = ""
+    tool_schema_hash: str = ""
+    limits: str = "{}"
+    """JSON of the limits in force when the task was created."""
+    owner: str | None = None
+    fence: int = 0
+    lease_until_ms: int = 0
+    next_seq: int = 1
+    attempt: int = 0
+    """Number of the go at the task that is running or ran last; 0 before the first."""
+    recoveries: int = 0
+    max_recoveries: int = 5
+    tokens_used: int = 0
+    cost_used: float = 0.0
+    result: str | None = None
+    """Blob hash of the task's result."""
+    error: str | None = None
+    priority: int = 0
+    parent_task: str | None = None
+    """The task this one was forked from."""
+    created_ms: int = 0
+    updated_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StepRow:
+    """One place in a task's journal: what was called there, and how it ended."""
+
+    task_id: str
+    place: str
+    """Where in the task: `3` is the third call of the main scope, `2.1/3` the third of its second branch's first..."""
+    step_id: str
+    ord: int
+    """Order of beginning within the task; starts at 1."""
+    kind: StepKind
+    name: str
+    status: StepStatus
+    critical: bool = True
+    depends_on: tuple[str, ...] = ()
+    args_digest: str = ""
+    context_digest: str | None = None
+    input: str | None = None
+    """Blob hash."""
+    raw: str | None = None
+    """Blob hash of the model's exact text."""
+    result: str | None = None
+    """Blob hash of the result; null with status `ok` means that the result was not storable (see `error`)."""
+    tries: int = 1
+    reinfers: int = 0
+    infra_failures: int = 0
+    failure_class: str | None = None
+    context_complete: bool = True
+    tokens: int = 0
+    cost: float = 0.0
+    error: str | None = None
+    """JSON: `{"type", "message", "path"?}`."""
+    started_ms: int = 0
+    finished_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EffectRow:
+    """One ledger row, booked before the request is dispatched."""
+
+    key: str
+    task_id: str
+    place: str
+    call_no: int
+    tool: str
+    risk: EffectRisk
+    idempotent: bool
+    args_hash: str
+    args: str
+    """Blob hash of the canonical arguments."""
+    status: EffectStatus
+    attempt: int = 1
+    """How often it was dispatched, counted before each dispatch."""
+    fence: int = 0
+    approval_id: str | None = None
+    """The decision that allowed a dispatch which the rules alone forbid."""
+    intent_ms: int = 0
+    outcome_ms: int | None = None
+    probe_count: int = 0
+    probe_verdict: str | None = None
+    server_ref: str | None = None
+    result: str | None = None
+    """Blob hash of the answer."""
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewRow:
+    """A question to a person: single use, tied to the arguments that they saw."""
+
+    review_id: str
+    task_id: str
+    place: str | None
+    effect_key: str | None
+    reason: str
+    """Stable code of why it waits, such as `effect.unknown` or `limit.recoveries`."""
+    panel: str
+    """JSON: `{"goal", "break_point", "reason", "recommendation", "options", ...}`."""
+    args_digest: str
+    status: str = "open"
+    """`open`, `decided`, `used` or `expired`."""
+    decision: str | None = None
+    """`retry`, `skip`, `done`, `edit`, `rollback` or `abort`."""
+    payload: str | None = None
+    """Blob hash of what goes with the decision: the result or the edited arguments."""
+    decided_by: str | None = None
+    decided_ms: int | None = None
+    expires_ms: int | None = None
+    version: int = 0
+    created_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CompensationRow:
+    """One step of an undo; stored as a whole before the first one runs."""
+
+    task_id: str
+    ord: int
+    effect_key: str
+    tool: str
+    args: str
+    key: str
+    """Own ledger key, so that an undo is dispatched at most once too."""
+    status: EffectStatus = EffectStatus.PENDING
+    attempt: int = 0
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """Why recovery did what it did: every automatic choice can be read back."""
+
+    task_id: str
+    place: str | None
+    failure_class: str
+    risk: str
+    work_done: float
+    """Share of the planned or usual steps that were finished, 0 to 1."""
+    action: str
+    rule_id: str
+    evidence: str = "{}"
+    ts_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EventRow:
+    """One line of a task's append-only history; the four checkpoints are events."""
+
+    task_id: str
+    seq: int
+    fence: int
+    ts_ms: int
+    kind: str
+    place: str | None
+    body: str
+    """JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRow:
+    """A process that may own tasks, and where its liveness lock is found."""
+
+    worker_id: str
+    host: str
+    boot_id: str
+    pid: int
+    started_ms: int
+    heartbeat_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Proof of ownership; every write carries it and is refused when the fence has moved on."""
+
+    task_id: str
+    owner: str
+    fence: int
+    lease_until_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskState:
+    """The whole picture of a task at one moment, read in one transaction."""
+
+    task: TaskRow
+    steps: tuple[StepRow, ...]
+    """In the order of `ord`."""
+    effects: tuple[EffectRow, ...]
+    reviews: tuple[ReviewRow, ...]
+    compensations: tuple[CompensationRow, ...]
+    decisions: tuple[DecisionRow, ...]
+    blobs: Mapping[str, bytes] = field(default_factory=dict)
+    """Bodies that the rows name, by hash; those of steps only when asked for."""
+
+
+# ------------------------------------------------------------------------------------------- writes
+
+
+@dataclass(frozen=True, slots=True)
+class PutBlob:
+    """Store *data* once under its content hash; writing it again changes nothing."""
+
+    hash: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PutStep:
+    """Insert the step, or replace the row at its place."""
+
+    row: StepRow
+
+
+@dataclass(frozen=True, slots=True)
+class InsertEffect:
+    """Book an effect. A row with this key that differs in `args_hash` is a `Conflict`."""
+
+    row: EffectRow
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateEffect:
+    """Move a ledger row on; a `Conflict` unless its status is one of *expect*."""
+
+    key: str
+    expect: frozenset[EffectStatus]
+    changes: Mapping[str, Any]
+    """Column name to new value; names of `EffectRow`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AppendEvent:
+    """Append to the history; the store gives the sequence number."""
+
+    kind: str
+    place: str | None
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateTask:
+    """Change columns of the task row; names of `TaskRow`, never owner, fence or next_seq."""
+
+    changes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AddUsage:
+    """Add to the task's spent tokens and cost."""
+
+    tokens: int
+    cost: float
+
+
+@dataclass(frozen=True, slots=True)
+class InsertReview:
+    """Ask a person. An open review of the same place and reason is kept instead of a second one."""
+
+    row: ReviewRow
+
+
+@dataclass(frozen=True, slots=True)
+class UseReview:
+    """Turn a decided review into a used one; a `Conflict` when it was used before."""
+
+    review_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutCompensation:
+    """Insert an undo step, or replace its row."""
+
+    row: CompensationRow
+
+
+@dataclass(frozen=True, slots=True)
+class AppendDecision:
+    """Write down an automatic choice."""
+
+    row: DecisionRow
+
+
+Write = (
+    PutBlob
+    | PutStep
+    | InsertEffect
+    | UpdateEffect
+    | AppendEvent
+    | UpdateTask
+    | AddUsage
+    | InsertReview
+    | UseReview
+    | PutCompensation
+    | AppendDecision
+)
+
+
+# ------------------------------------------------------------------------------------------ contract
+
+
+class Store(Protocol):
+    """
+    Where tasks live. Every method may be called from any thread.
+
+    Raises, everywhere: `TracekitError("store.busy")` when the database stays locked, `("store.damaged")` with task
+    and place when a row fails its checksum, `("store.newer_schema")` when a newer tracekit wrote it.
+    """
+
+    url: str
+    """What `tracekit.open_store` was given, without any password."""
+
+    def create(self, task: TaskRow, blobs: Iterable[PutBlob]) -> bool:
+        """Admit *task* durably as `queued`; False when the id is already there, and then nothing is written."""
+
+    def acquire(
+        self, task_id: str, *, owner: str, ttl_s: float, dead: Sequence[str] = (), recover: bool = True
+    ) -> Lease | None:
+        """
+        Take the lease, before anything of the task is read.
+
+        Only a queued task, or a running or rolling one whose lease is over or whose owner is in *dead*, can be had;
+        one in review when its last review is decided. Taking it from another owner counts one recovery (before
+        the work, so that a task that kills its process is not retried without end); with `recover=False` only a
+        queued task is taken. Pending effects of the lost owner become `executed_unknown` in the same transaction.
+        None when it can't be had.
+        """
+
+    def claim(
+        self, *, owner: str, ttl_s: float, dead: Sequence[str] = (), functions: Sequence[str] = ()
+    ) -> Lease | None:
+        """Take the lease of any task that waits for a worker, oldest of the highest priority first."""
+
+    def renew(self, lease: Lease, *, ttl_s: float) -> bool:
+        """Put the end of the lease off; False when it is lost."""
+
+    def release(self, lease: Lease) -> None:
+        """Give the lease back; nothing happens when it is lost."""
+
+    def commit(self, lease: Lease, writes: Sequence[Write], *, durable: bool) -> int:
+        """
+        Apply *writes* in one transaction after checking the fence; all or nothing.
+
+        Args:
+            durable: Synced to the disk before it returns. Light commits before it are synced with it.
+
+        Returns:
+            Sequence number of the last event appended, or of the fence check if there was none.
+
+        Raises:
+            LeaseLost: The fence has moved on; nothing was written.
+            Conflict: A guarded write found another state; nothing was written.
+        """
+
+    def load(self, task_id: str, *, with_bodies: bool = False) -> TaskState | None:
+        """The task as it stands; with every body that its rows name when *with_bodies*. None when unknown."""
+
+    def blobs(self, hashes: Iterable[str]) -> dict[str, bytes]:
+        """Bodies by hash. Raises `store.damaged` when one does not match its hash, `store.missing` when absent."""
+
+    def events(self, task_id: str, *, after_seq: int = 0, limit: int = 1000) -> list[EventRow]:
+        """History after *after_seq*, in order."""
+
+    def tasks(
+        self, *, status: Sequence[TaskStatus] = (), after: str = "", limit: int = 1000
+    ) -> list[TaskRow]:
+        """Tasks in the order of their id, after the id *after*."""
+
+    def reviews(self, *, open_only: bool = True, limit: int = 1000) -> list[ReviewRow]:
+        """Questions to people, oldest first."""
+
+    def decide(
+        self,
+        review_id: str,
+        *,
+        decision: str,
+        by: str,
+        args_digest: str,
+        payload: PutBlob | None,
+        now_ms: int,
+    ) -> ReviewRow:
+        """
+        Record a person's decision durably; the first one wins.
+
+        The same person giving the same decision again gets the same row back.
+
+        Raises:
+            Conflict: It was decided by somebody else or otherwise (the message names who), it has expired, or the
+                arguments are not those that the person saw.
+        """
+
+    def register_worker(self, worker: WorkerRow) -> None:
+        """Insert the worker or refresh its heartbeat."""
+
+    def workers(self) -> list[WorkerRow]:
+        """All workers known, also dead ones."""
+
+    def prune(self, *, before_ms: int, keep_every: int = 10) -> Mapping[str, int]:
+        """Remove what retention allows; counts of removed rows by table. Never a ledger row of an open task."""
+
+    def close(self) -> None:
+        """Checkpoint and close; a closed store refuses everything."""
