@@ -1,0 +1,55 @@
+# Everything sets itself up: Python 3.11 or newer, pip and make are enough. uv is used where it is there.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help install demo test check format bench clean
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.tracekit-ready
+# The first of these that exists and is new enough; `make PYTHON=/path/to/python` chooses another.
+PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
+	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
+ARGS ?=
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(READY) ## the environment alone: .venv with everything
+
+$(READY): pyproject.toml
+	@if [ -z "$(PYTHON)" ]; then echo "make: Python 3.11 or newer is needed; set PYTHON=/path/to/it" >&2; exit 1; fi
+	@echo "Setting up $(VENV): tracekit with all extras and the tools to test it (once, a minute or two)..." >&2
+	@if command -v uv >/dev/null 2>&1; then \
+		[ -x $(BIN)/python ] || uv venv --quiet --seed --python "$(PYTHON)" $(VENV); \
+		uv pip install --quiet --python $(BIN)/python -e '.[all]' --group dev; \
+	else \
+		[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV); \
+		: "--group came with pip 25.1"; \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'; \
+		$(BIN)/python -m pip install --quiet -e '.[all]' --group dev; \
+	fi
+	@touch $@
+
+demo: install ## an agent pays a refund, is killed, diagnosed and resumed: one payment
+	@$(BIN)/tracekit demo $(ARGS)
+
+test: install ## the tests; ARGS="-k word" chooses
+	@$(BIN)/python -m pytest $(ARGS)
+
+check: install ## format, lint, types, import rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: install ## put every file into the one format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: install ## figures, as ratios within one run; never part of the tests
+	@for script in $(wildcard benchmarks/bench_*.py); do echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
+
+clean: ## remove what was built and installed
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
