@@ -1,0 +1,119 @@
+"""
+Settings of this process: from `configure` (which `tracekit.init` calls), else from the environment, else defaults.
+
+`TRACEKIT_HOME` (default `.tracekit`), `TRACEKIT_STORE` (default `sqlite:HOME/state.db`), `TRACEKIT_SERVICE`,
+`TRACEKIT_LOG=off`, `TRACEKIT_BLOB_BYTES`, `TRACEKIT_ROTATE_BYTES`.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tracekit.errors import TracekitError
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What `tracekit.init` was told; one for the process."""
+
+    service: str
+    """Names the agent in the log; default is the name of the program."""
+    home: Path
+    """Folder of `traces/`, `blobs/`, `key` and, with the default store, `state.db`."""
+    store_url: str
+    """`sqlite:PATH`, `postgresql://...` or `memory:NAME`."""
+    log_enabled: bool = True
+    capture_input: bool = True
+    """Whether input snapshots are written to the log."""
+    capture_output: bool = True
+    capture_messages: bool = True
+    """Whether the text of messages is written; their hashes always are."""
+    capture_stack: bool = True
+    """Whether the stack of an exception is written."""
+    content_on_spans: bool = False
+    """Whether inputs, outputs and raw text go into span attributes too, and so to other exporters."""
+    redact: bool = True
+    """Whether secrets become markers; off only for logs that never leave a safe place."""
+    blob_bytes: int = 262_144
+    """A value whose JSON is longer stands in a file of its own under `HOME/blobs`."""
+    rotate_bytes: int = 268_435_456
+    """A log file that has grown past this is followed by a new one."""
+    exit_budget_s: float = 2.0
+    """Longest time that recording may take at the exit of the process."""
+
+
+_current: Settings | None = None
+
+
+def settings() -> Settings:
+    """The settings in force; made from the environment at the first call."""
+    global _current
+    if _current is None:
+        _current = _from_environment(os.environ)
+    return _current
+
+
+def configure(**changes: Any) -> Settings:
+    """
+    Put *changes* (fields of `Settings`; None means unchanged) in force and return the whole.
+
+    A new *home* moves the default store with it.
+
+    Raises:
+        TracekitError: a name is not a setting.
+    """
+    global _current
+    given = {name: value for name, value in changes.items() if value is not None}
+    if unknown := given.keys() - set(Settings.__dataclass_fields__):
+        raise TracekitError(
+            "config.unknown_setting",
+            f"expected settings out of {sorted(Settings.__dataclass_fields__)}, got {sorted(unknown)}",
+        )
+    before = settings()
+    if "home" in given:
+        given["home"] = Path(given["home"])
+        if "store_url" not in given and before.store_url == default_store_url(before.home):
+            given["store_url"] = default_store_url(given["home"])
+    _current = replace(before, **given)
+    return _current
+
+
+def reset() -> None:
+    """Forget what was configured; the environment counts again."""
+    global _current
+    _current = None
+
+
+def default_store_url(home: Path) -> str:
+    """Where tasks are kept when nothing is said: one SQLite file in *home*."""
+    return f"sqlite:{home / 'state.db'}"
+
+
+def _from_environment(env: Mapping[str, str]) -> Settings:
+    home = Path(env.get("TRACEKIT_HOME") or ".tracekit")
+    return Settings(
+        service=env.get("TRACEKIT_SERVICE") or env.get("OTEL_SERVICE_NAME") or _program_name(),
+        home=home,
+        store_url=env.get("TRACEKIT_STORE") or default_store_url(home),
+        log_enabled=env.get("TRACEKIT_LOG", "on").lower() not in ("off", "0", "false", "no"),
+        blob_bytes=_whole(env, "TRACEKIT_BLOB_BYTES", 262_144),
+        rotate_bytes=_whole(env, "TRACEKIT_ROTATE_BYTES", 268_435_456),
+    )
+
+
+def _whole(env: Mapping[str, str], name: str, default: int) -> int:
+    text = env.get(name, "").replace("_", "")
+    if not text:
+        return default
+    if not text.isdecimal() or int(text) == 0:
+        raise TracekitError("config.bad_value", f"expected a number of bytes in {name}, got {env[name]!r}")
+    return int(text)
+
+
+def _program_name() -> str:
+    return Path(sys.argv[0] if sys.argv and sys.argv[0] not in ("", "-c", "-m") else "agent").stem or "agent"

@@ -1,0 +1,68 @@
+"""What kind of class a value is of, found without importing pydantic unless somebody else already did."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import importlib
+import sys
+from typing import Any
+
+from tracekit.errors import NotStorable
+
+MAX_DEPTH = 200
+"""Levels of nesting that are written; JSON readers in use give up between 250 and 1,000."""
+
+
+def class_path(cls: type) -> str:
+    """`module:qualified.name`, by which `find_class` finds the class again in another process."""
+    return f"{cls.__module__}:{cls.__qualname__}"
+
+
+def class_name(cls: type) -> str:
+    """`module.qualified.name` for people; built-in classes without their module."""
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def is_dataclass_value(value: Any) -> bool:
+    """Whether *value* is an instance of a dataclass (and not the class itself)."""
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def is_pydantic_class(cls: type) -> bool:
+    """Whether *cls* is a pydantic model; costs nothing while pydantic is not loaded."""
+    pydantic = sys.modules.get("pydantic")
+    model = getattr(pydantic, "BaseModel", None) if pydantic is not None else None
+    return model is not None and issubclass(cls, model)
+
+
+def find_class(path: str, at: str) -> type:
+    """
+    The class at *path*, `module:qualified.name`; only dataclasses, enums and pydantic models are given out.
+
+    Raises:
+        NotStorable: the class can't be imported, or is of another kind.
+    """
+    module, _, qualname = path.partition(":")
+    try:
+        found: Any = importlib.import_module(module)
+        for part in qualname.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise NotStorable(
+            "snapshot.class_not_found",
+            f"expected the class {path!r} of the stored value at {at}, but it can't be imported ({error}); "
+            "make the module importable under its old name, or finish the task with the code that stored it",
+        ) from error
+    if not isinstance(found, type) or not is_constructible(found):
+        raise NotStorable(
+            "snapshot.class_refused",
+            f"expected a dataclass, an enum or a pydantic model at {at}, got {path!r}; "
+            "nothing else is ever constructed from stored bytes",
+        )
+    return found
+
+
+def is_constructible(cls: type) -> bool:
+    """Whether values of *cls* may be made again from stored bytes."""
+    return dataclasses.is_dataclass(cls) or issubclass(cls, enum.Enum) or is_pydantic_class(cls)
