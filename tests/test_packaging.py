@@ -1,0 +1,147 @@
+"""What is in the wheel, and what a plain install of it can and cannot do."""
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from email import message_from_bytes
+from email.message import Message
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = {
+    "tracekit": ROOT / "tracekit",
+    "tracekit_analyzers": ROOT / "analyzers" / "tracekit_analyzers",
+    "tracekit_tui": ROOT / "tui" / "tracekit_tui",
+}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)],
+        check=True,
+        capture_output=True,
+    )
+    return next(folder.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def names(wheel: Path) -> set[str]:
+    with zipfile.ZipFile(wheel) as archive:
+        return set(archive.namelist())
+
+
+@pytest.fixture(scope="module")
+def metadata(wheel: Path) -> Message:
+    with zipfile.ZipFile(wheel) as archive:
+        path = next(name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        return message_from_bytes(archive.read(path))
+
+
+def test_the_wheel_holds_the_three_packages_and_nothing_else(names: set[str]) -> None:
+    tops = {name.partition("/")[0] for name in names}
+
+    assert {top for top in tops if not top.endswith(".dist-info")} == set(PACKAGES)
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_source_and_data_file_of_a_package_is_in_the_wheel(package: str, names: set[str]) -> None:
+    folder = PACKAGES[package]
+    here = {
+        f"{package}/{path.relative_to(folder).as_posix()}"
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+    assert here <= names
+    assert f"{package}/py.typed" in names
+
+
+def test_the_wheel_holds_the_sql(names: set[str]) -> None:
+    assert any(name.endswith(".sql") for name in names)
+
+
+def test_plain_dependencies_stay_light(metadata: Message) -> None:
+    plain = [text for text in metadata.get_all("Requires-Dist", []) if "extra ==" not in text]
+
+    assert {text.split(">")[0].strip() for text in plain} == {
+        "opentelemetry-api",
+        "opentelemetry-sdk",
+        "pydantic",
+        "orjson",
+        "apsw",
+    }
+
+
+def test_the_metadata_tells_version_license_and_extras(metadata: Message) -> None:
+    import tracekit
+
+    assert metadata["Version"] == tracekit.__version__
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert {"analyzers", "tui", "postgres", "collect", "crypto", "all"} <= set(
+        metadata.get_all("Provides-Extra", [])
+    )
+
+
+@pytest.fixture(scope="module")
+def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the programs of a new environment that has the wheel without extras."""
+    folder = tmp_path_factory.mktemp("plain")
+    venv.create(folder, with_pip=True)
+    installed = subprocess.run(
+        [folder / "bin" / "python", "-m", "pip", "install", "--quiet", str(wheel)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if installed.returncode:
+        pytest.skip(f"no package index to install from: {installed.stderr.strip().splitlines()[-1:]}")
+    return folder / "bin"
+
+
+def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    return subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, cwd=cwd, env=env
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "extra"), [("analyze", "analyzers"), ("tui", "tui"), ("demo", "analyzers")]
+)
+def test_a_command_without_its_extra_says_which_one_to_install(
+    plain: Path, tmp_path: Path, command: str, extra: str
+) -> None:
+    told = run(plain / "tracekit", command, tmp_path, cwd=tmp_path)
+
+    assert told.returncode == 2
+    assert f"tracekit-agents[{extra}]" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+@pytest.mark.slow
+def test_a_plain_install_records_and_makes_durable(plain: Path, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(
+        "import tracekit\n"
+        "@tracekit.tool(effect='write')\n"
+        "def put(name: str) -> str: return name.upper()\n"
+        "@tracekit.task()\n"
+        "def job(run: tracekit.Run, name: str) -> str: return run.tool(put, name)\n"
+        "if __name__ == '__main__':\n"
+        "    tracekit.init(service='plain')\n"
+        "    print(job.start('ada', task_id='t-1'))\n"
+    )
+
+    done = run(plain / "python", "app.py", cwd=tmp_path)
+    again = run(plain / "python", "app.py", cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (0, "ADA\n"), done.stderr
+    assert again.stdout == "ADA\n", again.stderr
+    assert len(list((tmp_path / ".tracekit" / "traces").glob("*.jsonl"))) >= 1
+    assert "t-1" in run(plain / "tracekit", "ls", cwd=tmp_path).stdout
