@@ -49,7 +49,7 @@ def refund_policy(messages: Sequence[Message]) -> Turn:
     if "find_order" not in answers:
         return Turn(tool="find_order", arguments={"order_id": order_id})
     if "compute_refund" not in answers:
-        return Turn(tool="compute_refund", arguments={"order_id": order_id})
+        return Turn(tool="compute_refund", arguments={"prices": _returned_prices(answers["find_order"])})
     amount = answers["compute_refund"].get("amount")
     if "refund" not in answers:
         return Turn(tool="refund", arguments={"order_id": order_id, "amount": amount})
@@ -90,6 +90,11 @@ def _text(content: Any) -> str:
 
 def _plain(answer: Any) -> str:
     return str(answer["error"] if isinstance(answer, dict) else answer)[:200]
+
+
+def _returned_prices(order: Any) -> list[str]:
+    lines = order.get("lines") or {}
+    return [price for name, price in lines.items() if name in (order.get("returned") or [])]
 
 
 def _order_id(messages: Sequence[Message]) -> str | None:
