@@ -1,0 +1,1 @@
+"""One file for each command of the [analyzers] extra; each exports `COMMAND`."""
