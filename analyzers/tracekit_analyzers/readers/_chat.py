@@ -1,0 +1,238 @@
+"""
+Turns a conversation into steps and messages: one statement of it for every format that is a list of messages.
+
+Each thing that a model said is a model step; each call that it asked for is a tool step under it, with the answer that
+came for it. A call without an answer stays `unknown`: it may have happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracekit.model import StepKind, StepStatus, ToolCall, Usage
+from tracekit_analyzers.model import NativeRecord
+from tracekit_analyzers.readers._run import Run, json_text, parsed
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back for a call."""
+
+    call_id: str | None
+    value: Any
+    name: str | None = None
+    failed: bool = False
+    """The format itself says so: an error flag, a status, an exit code. Never because a text looks like it."""
+    error_type: str | None = None
+    error_message: str | None = None
+    status: StepStatus | None = None
+    """Where the format says more than answered well or badly, such as cancelled before it ran."""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMessage:
+    """One message of a conversation, whatever its format called it."""
+
+    role: str
+    """`system`, `user`, `assistant` or `tool`."""
+    whole: Any
+    """The message as the log has it."""
+    index: int
+    line: int | None = None
+    text: str | None = None
+    calls: tuple[ToolCall, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    agent: str | None = None
+    name: str | None = None
+    """What the step is called; the agent or `model` when the format has no name for it."""
+    said: bool | None = None
+    """Whether a model said it; by default when the role is `assistant`."""
+    step_key: str | None = None
+    """The format's own id of the message, for the step's id; its position where it has none."""
+    at_ns: int | None = None
+    began_ns: int | None = None
+    model: str | None = None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    failed: bool = False
+    error_type: str | None = None
+    error_message: str | None = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def by_model(self) -> bool:
+        """Whether this is a model step."""
+        return self.role == "assistant" if self.said is None else self.said
+
+
+@dataclass(frozen=True, slots=True)
+class _Answered:
+    """A call with the message that answered it."""
+
+    message: ChatMessage
+    answer: Answer
+
+
+_Place = tuple[int, int]
+"""Position of a message in the run, and of a call (or an answer) in it."""
+
+
+def chat_records(
+    run: Run, messages: Sequence[ChatMessage], *, complete: bool = True, parent: str | None = None
+) -> Iterator[NativeRecord]:
+    """
+    Records of one conversation, in its order.
+
+    Args:
+        run: Gives ids, positions and contexts.
+        messages: The whole conversation of this run.
+        complete: Whether each model call was sent all messages before it. Where several agents talk, each with its own
+            view, that is not known.
+        parent: Id of the step that the conversation belongs to, such as the call that started a sub-agent.
+    """
+    paired, orphans = _pair(messages)
+    hashes: list[str] = []
+    before_ns: int | None = None
+    for place, message in enumerate(messages):
+        if message.by_model:
+            context = run.context(hashes, complete=complete)
+            name, records = run.message(
+                message.whole, role=message.role, index=message.index, line=message.line, agent=message.agent
+            )
+            step = _model_step(run, message, context=context, began_ns=before_ns, parent=parent)
+            yield step
+            yield from records
+            for number, call in enumerate(message.calls):
+                yield _tool_step(
+                    run, message, call, paired.get((place, number)), number=number, parent=step["step_id"]
+                )
+        else:
+            name, records = run.message(
+                message.whole, role=message.role, index=message.index, line=message.line, agent=message.agent
+            )
+            yield from records
+        for number in orphans.get(place, ()):
+            yield _orphan_step(run, message, message.answers[number], number=number, parent=parent)
+        hashes.append(name)
+        before_ns = message.at_ns if message.at_ns is not None else before_ns
+
+
+def _pair(messages: Sequence[ChatMessage]) -> tuple[dict[_Place, _Answered], dict[int, list[int]]]:
+    """Which answer belongs to which call, and which answers belong to none."""
+    open_calls: list[tuple[_Place, ToolCall]] = []
+    paired: dict[_Place, _Answered] = {}
+    orphans: dict[int, list[int]] = {}
+    for place, message in enumerate(messages):
+        for number, answer in enumerate(message.answers):
+            found = _find(open_calls, answer)
+            if found is None:
+                orphans.setdefault(place, []).append(number)
+                continue
+            paired[open_calls.pop(found)[0]] = _Answered(message, answer)
+        open_calls.extend(((place, number), call) for number, call in enumerate(message.calls))
+    return paired, orphans
+
+
+def _find(open_calls: Sequence[tuple[_Place, ToolCall]], answer: Answer) -> int | None:
+    """Position of the open call that *answer* is for: by id, the newest; without an id the oldest of that name."""
+    if answer.call_id:
+        ids = (n for n in range(len(open_calls) - 1, -1, -1) if open_calls[n][1].call_id == answer.call_id)
+        return next(ids, None)
+    names = (n for n, (_, call) in enumerate(open_calls) if answer.name in (None, call.name))
+    return next(names, None)
+
+
+def _model_step(
+    run: Run, message: ChatMessage, *, context: dict[str, Any], began_ns: int | None, parent: str | None
+) -> NativeRecord:
+    asked = [{"call_id": c.call_id, "name": c.name, "arguments": c.arguments_raw} for c in message.calls]
+    return run.step(
+        StepKind.MODEL,
+        message.name or message.agent or "model",
+        status=StepStatus.ERROR if message.failed else StepStatus.OK,
+        index=message.index,
+        line=message.line,
+        step_id=run.step_id("model", message.step_key or message.index),
+        started_ns=message.began_ns if message.began_ns is not None else began_ns,
+        finished_ns=message.at_ns,
+        parent_step_id=parent,
+        agent=message.agent,
+        model=message.model,
+        finish_reason=message.finish_reason,
+        model_raw_output=message.text or (json_text(asked) if asked else message.text),
+        asked=asked or None,
+        context=context,
+        usage=usage_field(message.usage),
+        error_type=message.error_type,
+        error_message=message.error_message,
+        attributes=dict(message.attributes),
+    )
+
+
+def _tool_step(
+    run: Run, asker: ChatMessage, call: ToolCall, answered: _Answered | None, *, number: int, parent: str
+) -> NativeRecord:
+    holder = answered.message if answered else asker
+    return run.step(
+        StepKind.TOOL,
+        call.name,
+        status=_status(answered.answer) if answered else StepStatus.UNKNOWN,
+        index=holder.index,
+        line=holder.line,
+        step_id=run.step_id("tool", asker.step_key or asker.index, number),
+        started_ns=asker.at_ns,
+        finished_ns=answered.message.at_ns if answered else None,
+        parent_step_id=parent,
+        agent=asker.agent,
+        tool_name=call.name,
+        call_id=call.call_id,
+        model_raw_output=call.arguments_raw,
+        input_snapshot=parsed(call.arguments_raw),
+        **(_outcome(answered.answer) if answered else {}),
+    )
+
+
+def _orphan_step(
+    run: Run, message: ChatMessage, answer: Answer, *, number: int, parent: str | None
+) -> NativeRecord:
+    """An answer to a call that the log does not hold: kept, since something did run."""
+    return run.step(
+        StepKind.TOOL,
+        answer.name or "tool",
+        status=_status(answer),
+        index=message.index,
+        line=message.line,
+        step_id=run.step_id("answer", message.step_key or message.index, number),
+        finished_ns=message.at_ns,
+        parent_step_id=parent,
+        agent=message.agent,
+        tool_name=answer.name,
+        call_id=answer.call_id,
+        **_outcome(answer),
+    )
+
+
+def _status(answer: Answer) -> StepStatus:
+    if answer.status is not None:
+        return answer.status
+    return StepStatus.ERROR if answer.failed else StepStatus.OK
+
+
+def _outcome(answer: Answer) -> dict[str, Any]:
+    return {
+        "output_snapshot": answer.value,
+        "error_type": answer.error_type,
+        "error_message": answer.error_message,
+        "attributes": dict(answer.attributes),
+    }
+
+
+def usage_field(used: Usage | None) -> dict[str, Any] | None:
+    """The log's `usage` object; None when nothing is known."""
+    if used is None:
+        return None
+    known = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens, "cost": used.cost}
+    return {key: value for key, value in known.items() if value is not None} or None

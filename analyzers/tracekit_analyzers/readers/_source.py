@@ -1,0 +1,214 @@
+"""Bytes of an input file, whole JSON values out of them, and a look at its head: what every reader starts with."""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+import io
+import json
+import re
+from collections.abc import Generator, Iterator
+from functools import lru_cache
+from typing import Any, BinaryIO, cast
+
+from tracekit_analyzers.model import DamageReport, InputFile
+
+_CHUNK_CHARACTERS = 1 << 20
+_SPACE = re.compile(r"[\s\x00\ufeff]*")
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+
+
+def open_bytes(file: InputFile) -> BinaryIO:
+    """The file's bytes, unpacked when it is gzip or zstandard by its first bytes."""
+    raw = file.path.open("rb")
+    magic = raw.read(4)
+    raw.seek(0)
+    if magic[:2] == b"\x1f\x8b":
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    if magic == b"\x28\xb5\x2f\xfd":
+        import zstandard
+
+        return cast(BinaryIO, io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw)))
+    return raw
+
+
+def lines(file: InputFile, damage: DamageReport) -> Iterator[tuple[int, Any]]:
+    """Number (1-based) and value of each line that is JSON; others are told to *damage*."""
+    offset = 0
+    with open_bytes(file) as stream:
+        for number, line in enumerate(stream, start=1):
+            start, offset = offset, offset + len(line)
+            text = line.strip(b" \t\r\n\x00\xef\xbb\xbf") if number == 1 else line.strip(b" \t\r\n\x00")
+            if not text:
+                continue
+            damage.counted(1)
+            try:
+                value = json.loads(text)
+            except (ValueError, RecursionError) as error:
+                reason = f"not_json: {error}"
+                damage.bad(file=file.name, line=number, offset=start, reason=reason, data=line)
+                continue
+            yield number, value
+
+
+class JsonStream:
+    """Values of a file one after another, without holding more than one of them."""
+
+    def __init__(self, file: InputFile, damage: DamageReport) -> None:
+        self._file, self._damage = file, damage
+        self._stream = open_bytes(file)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._json = json.JSONDecoder()
+        self._text, self._pos, self._before, self._done = "", 0, 0, False
+
+    def __enter__(self) -> JsonStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stream.close()
+
+    def _more(self) -> bool:
+        """Read on, at least doubling what is held, so that a long value is not parsed over and over."""
+        if self._done:
+            return False
+        held = self._text[self._pos :]
+        data = self._stream.read(max(_CHUNK_CHARACTERS, len(held)))
+        self._done = not data
+        self._before += len(self._text[: self._pos].encode("utf-8", "surrogatepass"))
+        self._text, self._pos = held + self._decoder.decode(data, final=self._done), 0
+        return True
+
+    def _peek(self) -> str:
+        while True:
+            match = _SPACE.match(self._text, self._pos)
+            self._pos = match.end() if match else self._pos
+            if self._pos < len(self._text) or not self._more():
+                return self._text[self._pos : self._pos + 1]
+
+    def _value(self) -> Any:
+        while True:
+            try:
+                value, end = self._json.raw_decode(self._text, self._pos)
+            except (ValueError, RecursionError):
+                if self._more():
+                    continue
+                raise
+            if end == len(self._text) and not self._done:  # a number may go on in the next chunk
+                self._more()
+                continue
+            self._pos = end
+            return value
+
+    def _bad(self, reason: str) -> None:
+        offset = self._before + len(self._text[: self._pos].encode("utf-8", "surrogatepass"))
+        rest = self._text[self._pos : self._pos + 200]
+        self._damage.bad(file=self._file.name, line=None, offset=offset, reason=reason, data=rest)
+
+    def items(self) -> Iterator[Any]:
+        """Elements of each top-level list, and each other top-level value; stops at what is not JSON and tells it."""
+        while self._peek():
+            if self._text[self._pos] == "[":
+                self._pos += 1
+                if not (yield from self._elements()):
+                    return
+                continue
+            try:
+                value = self._value()
+            except (ValueError, RecursionError) as error:
+                self._bad(f"not_json: {error}")
+                return
+            self._damage.counted(1)
+            yield value
+
+    def _elements(self) -> Generator[Any, None, bool]:
+        while (mark := self._peek()) != "]":
+            if mark == ",":
+                self._pos += 1
+                continue
+            if not mark:
+                self._bad("cut: the list has no end")
+                return False
+            try:
+                value = self._value()
+            except (ValueError, RecursionError) as error:
+                self._bad(f"cut: {error}")
+                return False
+            self._damage.counted(1)
+            yield value
+        self._pos += 1
+        return True
+
+
+def items(file: InputFile, damage: DamageReport) -> Iterator[Any]:
+    """Elements of the file's top-level list, or its top-level values where it has no list."""
+    with JsonStream(file, damage) as stream:
+        yield from stream.items()
+
+
+def whole(file: InputFile, damage: DamageReport) -> Any:
+    """The file's one JSON value; None, with the damage told, when it is not JSON."""
+    with open_bytes(file) as stream:
+        data = stream.read()
+    damage.counted(1)
+    try:
+        return json.loads(data.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError) as error:
+        damage.bad(
+            file=file.name,
+            line=None,
+            offset=getattr(error, "pos", 0),
+            reason=f"not_json: {error}",
+            data=data[:200],
+        )
+        return None
+
+
+@lru_cache(maxsize=16)
+def peek(head: bytes) -> Any:
+    """What the first bytes of a file hold when its open lists and objects are closed; None when that is no JSON."""
+    text = head.decode("utf-8-sig", "ignore").lstrip()
+    if text[:1] not in ("{", "["):
+        return None
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return _closed(text)
+    return value
+
+
+def _closed(text: str) -> Any:
+    """*text* up to its last whole element, with every bracket closed."""
+    stack: list[str] = []
+    best, closers = 0, ""
+    for match in _TOKEN.finditer(text):
+        token = match.group()
+        if token == '"':  # the head ends inside this text
+            break
+        if token in "{[":
+            stack.append("}" if token == "{" else "]")
+            best, closers = match.end(), "".join(reversed(stack))
+        elif token in "}]":
+            if not stack:
+                break
+            stack.pop()
+            best, closers = match.end(), "".join(reversed(stack))
+        elif token == ",":
+            best, closers = match.start(), "".join(reversed(stack))
+    try:
+        return json.loads(text[:best] + closers)
+    except (ValueError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=16)
+def peek_lines(head: bytes) -> tuple[dict[str, Any], ...]:
+    """Objects of the first lines that are whole in the head, at most 50; empty when the file is not JSON Lines."""
+    found: list[dict[str, Any]] = []
+    for line in head.split(b"\n")[:50]:
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(value, dict):
+            found.append(value)
+    return tuple(found)

@@ -1,0 +1,219 @@
+"""
+Messages of every span dialect as OpenAI's chat messages: `{"role", "content", "tool_calls", "tool_call_id"}`.
+
+Pure functions. Text stays as it came; only the wrapping changes, so that one hash names a message in every dialect.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+Message = dict[str, Any]
+
+_ROLES = {"model": "assistant", "ai": "assistant", "human": "user", "developer": "system", "function": "tool"}
+
+
+def json_value(value: Any) -> Any:
+    """What a JSON text says when it is a list or an object; any other value as it is."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        return orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return value
+
+
+def json_text(value: Any) -> str:
+    """*value* as text: a text as it is, anything else as compact JSON."""
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
+    except (TypeError, ValueError):
+        return json.dumps(value, default=str)
+
+
+def unflatten(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
+    """The list that numbered keys spell: `llm.input_messages.0.message.role` and so on, with *prefix* left out."""
+    root: dict[str, Any] = {}
+    start = prefix + "."
+    for key, value in attributes.items():
+        if not key.startswith(start):
+            continue
+        *path, last = key[len(start) :].split(".")
+        node: Any = root
+        for part in path:
+            node = node.setdefault(part, {})
+            if not isinstance(node, dict):
+                break
+        else:
+            node[last] = value
+    listed = _listed(root)
+    return listed if isinstance(listed, list) else []
+
+
+def _listed(node: Any) -> Any:
+    if not isinstance(node, dict):
+        return node
+    if node and all(key.isdigit() for key in node):
+        return [_listed(node[key]) for key in sorted(node, key=int)]
+    return {key: _listed(value) for key, value in node.items()}
+
+
+def messages(value: Any, *, role: str = "user") -> list[Message]:
+    """Chat messages out of a list, an object or a text in any dialect; *role* is that of a bare text."""
+    value = json_value(value)
+    if value is None:
+        return []
+    if isinstance(value, Mapping):
+        for key in ("messages", "input_messages", "contents"):
+            if isinstance(value.get(key), list):
+                return messages(value[key], role=role)
+        return _one(value, role)
+    if isinstance(value, list):
+        return [message for item in value for message in _one(item, role)]
+    return [{"role": role, "content": json_text(value)}]
+
+
+def _one(item: Any, role: str) -> list[Message]:
+    if not isinstance(item, Mapping):
+        return [{"role": role, "content": json_text(item)}]
+    if isinstance(item.get("message"), Mapping):
+        item = item["message"]
+    kwargs = item.get("kwargs")
+    if "lc" in item and isinstance(kwargs, Mapping):
+        item = kwargs
+    name = str(item.get("role") or item.get("type") or role)
+    name = _ROLES.get(name, name)
+    parts = item.get("parts", item.get("contents", item.get("content")))
+    if isinstance(parts, list):
+        return _from_parts(name, parts, item)
+    return [_with_calls({"role": name, "content": parts}, item)]
+
+
+def _from_parts(role: str, parts: Sequence[Any], item: Mapping[str, Any]) -> list[Message]:
+    """One message for the texts and calls among *parts*, and one of role `tool` for each response among them."""
+    said: list[Any] = []
+    calls: list[dict[str, Any]] = []
+    found: list[Message] = []
+    for raw in parts:
+        part = raw.get("message_content", raw) if isinstance(raw, Mapping) else raw
+        call, response = part_call(part), part_response(part)
+        if call is not None:
+            calls.append(call)
+        elif response is not None:
+            found.append(response)
+        else:
+            said.append(part)
+    message: Message = {"role": role, "content": _content(said)}
+    if calls:
+        message["tool_calls"] = calls
+    if said or calls or not found or item.get("tool_calls"):
+        found.insert(0, _with_calls(message, item))
+    return found
+
+
+def _content(parts: Sequence[Any]) -> Any:
+    texts = [text_part(part) for part in parts]
+    if all(text is not None for text in texts):
+        return "\n".join(text for text in texts if text is not None) if texts else None
+    return list(parts)
+
+
+def text_part(part: Any) -> str | None:
+    """The text of a part that is text and nothing else."""
+    if isinstance(part, str):
+        return part
+    if not isinstance(part, Mapping) or part.get("type", "text") not in ("text", "output_text", "input_text"):
+        return None
+    text = part.get("content", part.get("text"))
+    return text if isinstance(text, str) else None
+
+
+def part_call(part: Any) -> dict[str, Any] | None:
+    """The call that a part asks for, in OpenAI's shape; None when it asks for none."""
+    if not isinstance(part, Mapping):
+        return None
+    inner = part.get("functionCall", part.get("function_call"))
+    if isinstance(inner, Mapping):
+        part = inner
+    elif part.get("type") not in ("tool_call", "tool_use", "tool-call", "function_call", "server_tool_call"):
+        return None
+    arguments = next((part[key] for key in ("arguments", "input", "args") if key in part), None)
+    return call_of(part.get("id") or part.get("toolCallId") or part.get("call_id"), part, arguments)
+
+
+def part_response(part: Any) -> Message | None:
+    """The message of role `tool` that a part is; None when it is none. The schema says `response`, its example `result`."""
+    if not isinstance(part, Mapping):
+        return None
+    inner = part.get("functionResponse", part.get("function_response"))
+    if isinstance(inner, Mapping):
+        part = inner
+    elif part.get("type") not in (
+        "tool_call_response",
+        "tool_result",
+        "tool-result",
+        "server_tool_call_response",
+    ):
+        return None
+    call_id = part.get("id") or part.get("tool_use_id") or part.get("toolCallId")
+    keys = ("response", "result", "output", "content")
+    value = next((part[key] for key in keys if part.get(key) is not None), None)
+    return {"role": "tool", "tool_call_id": call_id, "name": part.get("name"), "content": value}
+
+
+def call_of(call_id: Any, names: Mapping[str, Any], arguments: Any) -> dict[str, Any]:
+    """A call in OpenAI's shape."""
+    name = names.get("name") or names.get("toolName") or ""
+    text = "" if arguments is None else json_text(arguments)
+    return {"id": call_id or "", "type": "function", "function": {"name": name, "arguments": text}}
+
+
+def _with_calls(message: Message, item: Mapping[str, Any]) -> Message:
+    """*message* with the calls and names that stand beside its content."""
+    asked = item.get("tool_calls", item.get("toolCalls"))
+    if isinstance(asked, list):
+        calls = message.setdefault("tool_calls", [])
+        calls.extend(_call(call) for call in asked if isinstance(call, Mapping))
+    for key in ("tool_call_id", "name", "finish_reason"):
+        if item.get(key) is not None:
+            message[key] = item[key]
+    return message
+
+
+def _call(item: Mapping[str, Any]) -> dict[str, Any]:
+    inner = item.get("tool_call", item)
+    function = inner.get("function") if isinstance(inner.get("function"), Mapping) else inner
+    keys = ("arguments", "args", "input")
+    arguments = next((function[key] for key in keys if function.get(key) is not None), None)
+    return call_of(inner.get("id") or inner.get("toolCallId"), function, arguments)
+
+
+def asked_of(said: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """The native `asked` list of what a model said."""
+    return [
+        {
+            "call_id": str(call["id"]),
+            "name": str(call["function"]["name"]),
+            "arguments": str(call["function"]["arguments"]),
+        }
+        for message in said
+        for call in message.get("tool_calls") or ()
+    ]
+
+
+def raw_text(said: Sequence[Mapping[str, Any]]) -> str | None:
+    """The model's text; the JSON of its calls when it said nothing else; None when nothing is known."""
+    texts = [message["content"] for message in said if isinstance(message.get("content"), str)]
+    if any(texts):
+        return "\n".join(texts)
+    calls = asked_of(said)
+    if calls:
+        return json_text(calls)
+    others = [message.get("content") for message in said if message.get("content") is not None]
+    return json_text(others[0]) if others else None
