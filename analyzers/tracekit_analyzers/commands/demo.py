@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb  # noqa: F401  a missing extra is told before the first act, not in the second
+
 from tracekit.cli.command import Command, UsageError
 from tracekit.testing.loopback import Fault
 from tracekit.testing.model_server import ModelServer
