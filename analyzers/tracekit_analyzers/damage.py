@@ -1,0 +1,255 @@
+"""What was damaged in the files that were read, and the repair of single lines: every good record kept, every bad piece told."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from tracekit_analyzers.model import BadLine
+
+MAX_LISTED = 10_000
+"""Bad pieces kept with their place; more are counted only, so that a ruined file does not fill the memory."""
+
+_DEEPEST = 5_000
+"""Brackets in a row that the query engine still takes apart safely."""
+
+
+class Damage:
+    """The damage report of one analysis (`DamageReport`)."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        """Lines or records that were looked at."""
+        self.bad_count = 0
+        self._bad: list[BadLine] = []
+
+    def bad(self, *, file: str, line: int | None, offset: int | None, reason: str, data: bytes | str) -> None:
+        """Record a bad piece; never raises."""
+        self.bad_count += 1
+        if len(self._bad) < MAX_LISTED:
+            self._bad.append(BadLine(file, line, offset, reason, visible_head(data)))
+
+    def counted(self, lines: int) -> None:
+        """Add to the number of lines that were looked at."""
+        self.lines += lines
+
+    def listed(self) -> tuple[BadLine, ...]:
+        """The bad pieces in the order of files and lines."""
+        return tuple(
+            sorted(self._bad, key=lambda bad: (bad.file, bad.line or 0, bad.offset or 0, bad.reason))
+        )
+
+    def forget(self, file: str) -> None:
+        """Drop what was told about *file*, which is about to be read again."""
+        kept = [bad for bad in self._bad if bad.file != file]
+        self.bad_count -= len(self._bad) - len(kept)
+        self._bad = kept
+
+
+def visible_head(data: bytes | str) -> str:
+    """First 80 characters of *data*, with control codes and bytes that are no text made visible."""
+    text = data[:400].decode("utf-8", "backslashreplace") if isinstance(data, bytes) else data[:80]
+    return "".join(_visible(character) for character in text[:80])[:80]
+
+
+def _visible(character: str) -> str:
+    if character.isprintable():
+        return character
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A record out of a line, or something bad in it, or both when it was kept only in part."""
+
+    record: bytes | None
+    """One JSON object as bytes, ready for the query engine."""
+    reason: str | None = None
+    at: int = 0
+    """Bytes from the start of the line."""
+
+
+def examine(line: bytes) -> list[Piece]:
+    """What *line* (one line of a JSON Lines file, with or without its end) holds; empty for a blank line."""
+    text = line.strip(b" \t\r\n")
+    if not text:
+        return []
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return _rescue(text)
+    if not isinstance(value, dict):
+        return [Piece(None, f"not_object: the line is a JSON {_json_kind(value)}")]
+    twice = _repeated_key(text, value)
+    if twice is not None:
+        return [Piece(orjson.dumps(value), f"duplicate_key {twice}: the last value was kept")]
+    return [Piece(text)]
+
+
+def _json_kind(value: Any) -> str:
+    kinds = {list: "list", str: "text", bool: "boolean", int: "number", float: "number", type(None): "null"}
+    return kinds.get(type(value), "object")
+
+
+def _repeated_key(text: bytes, value: dict[str, Any]) -> str | None:
+    """A key that stands twice at the top of the object, or None."""
+    if all(text.count(b'"%s"' % key.encode("utf-8", "surrogatepass")) < 2 for key in value):
+        return None
+    found: list[str] = []
+
+    def watch(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        result = dict(pairs)
+        if len(result) < len(pairs):
+            names = [name for name, _ in pairs]
+            found.append(next(name for name in names if names.count(name) > 1))
+        return result
+
+    try:
+        json.loads(text, object_pairs_hook=watch)
+    except (ValueError, RecursionError):
+        return None
+    return found[0] if found else None
+
+
+def _rescue(text: bytes) -> list[Piece]:
+    """Records out of a line that is not strict JSON."""
+    if b"\0" in text:
+        rest = text.replace(b"\0", b"").strip()
+        if not rest:
+            return [Piece(None, "nul_block: the line holds only NUL bytes")]
+        return _marked(examine(rest), "nul_block: NUL bytes were removed")
+    try:
+        decoded = text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        repaired = text.decode("utf-8", "replace").encode("utf-8")
+        note = f"invalid_utf8: byte {error.start} was replaced"
+        return _marked(examine(repaired), note)
+    return _by_documents(text, decoded.lstrip("\ufeff"))
+
+
+def _marked(pieces: list[Piece], note: str) -> list[Piece]:
+    """*pieces* with *note* on each that has no reason yet."""
+    return [Piece(piece.record, piece.reason or note, piece.at) for piece in pieces]
+
+
+def _by_documents(raw: bytes, text: str) -> list[Piece]:
+    """Take JSON documents off the front of *text* for as long as there are any; then look for a whole one at the end."""
+    decoder = json.JSONDecoder()
+    pieces: list[Piece] = []
+    position = 0
+    while position < len(text):
+        at = len(text[:position].encode("utf-8"))
+        try:
+            value, end = decoder.raw_decode(text, position)
+        except ValueError as error:
+            pieces += _torn(text, position, at, error)
+            break
+        except RecursionError:
+            return [_deep(raw)]
+        pieces.append(_kept(value, at))
+        position = end
+        while position < len(text) and text[position] in " \t\r":
+            position += 1
+    return _marked(pieces, "glued: more than one record in the line") if len(pieces) > 1 else pieces
+
+
+def _kept(value: Any, at: int) -> Piece:
+    if not isinstance(value, dict):
+        return Piece(None, f"not_object: a JSON {_json_kind(value)}", at)
+    notes: list[str] = []
+    record = json.dumps(_strict(value, notes), ensure_ascii=False).encode("utf-8")
+    return Piece(record, notes[0] if notes else None, at)
+
+
+def _strict(value: Any, notes: list[str]) -> Any:
+    """*value* with what strict JSON does not have made visible; each kind is noted."""
+    if isinstance(value, dict):
+        return {_strict(key, notes): _strict(item, notes) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_strict(item, notes) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        notes.append(f"not_finite: {value} is not JSON; kept as a marker")
+        return {"$tk": {"type": "float", "value": str(value)}}
+    if isinstance(value, str) and not _encodable(value):
+        notes.append("lone_surrogate: half of a character was made visible")
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    return value
+
+
+def _encodable(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _torn(text: str, start: int, at: int, error: ValueError) -> list[Piece]:
+    """The pieces of a text whose front is no whole document: a record may begin again behind the tear."""
+    for mark in ('{"record"', '{"trace_id"', '{"schema"'):
+        again = text.find(mark, start + 1)
+        while again != -1:
+            rescued = _whole(text[again:])
+            if rescued is not None:
+                offset = at + len(text[start:again].encode("utf-8"))
+                return [
+                    Piece(None, "cut: a record was torn and another begins behind it", at),
+                    Piece(rescued, None, offset),
+                ]
+            again = text.find(mark, again + 1)
+    position = getattr(error, "pos", start)
+    rest = len(text) - position
+    word = (
+        "cut"
+        if rest <= 1 or "Unterminated" in str(error) or "control character" in str(error)
+        else "not_json"
+    )
+    return [Piece(None, f"{word}: {error}", at)]
+
+
+def _whole(text: str) -> bytes | None:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return text.encode("utf-8", "surrogatepass") if isinstance(value, dict) else None
+
+
+def _deep(raw: bytes) -> Piece:
+    """A line nested deeper than Python reads: kept when the query engine can still read it."""
+    depth = deepest = 0
+    for byte in raw:
+        if byte in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif byte in b"]}":
+            depth -= 1
+    if deepest > _DEEPEST or depth != 0 or not raw.startswith(b"{"):
+        return Piece(None, f"too_deep: {deepest} levels of nesting")
+    return Piece(raw)
+
+
+def with_source(record: bytes, source: dict[str, Any]) -> bytes:
+    """*record* (a JSON object) with `source` as its first field; one that it has already is kept and completed."""
+    if b'"source"' in record:
+        try:
+            value = orjson.loads(record)
+        except orjson.JSONDecodeError:
+            value = None
+        if isinstance(value, dict) and "source" in value:
+            own = value["source"] if isinstance(value["source"], dict) else {}
+            value["source"] = {**source, **own, "file": source["file"]}
+            return orjson.dumps(value)
+    rest = record[1:].lstrip()
+    joint = b"" if rest.startswith(b"}") else b","
+    return b'{"source":' + orjson.dumps(source) + joint + rest
+
+
+def numbered(lines: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
+    """Line number (1-based), byte offset and bytes of each line."""
+    offset = 0
+    for number, line in enumerate(lines, start=1):
+        yield number, offset, line
+        offset += len(line)

@@ -1,0 +1,33 @@
+"""The DuckDB connection of an analysis: bounded memory, no network, no extension loaded by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+
+from tracekit_analyzers.relations import statement
+
+MEMORY_LIMIT_MB = 1200
+IN_MEMORY_BYTES = 64 << 20
+"""Inputs up to this size are analysed in memory; larger ones in a temporary database file."""
+
+
+def connect(folder: Path, input_bytes: int, *, memory_mb: int = MEMORY_LIMIT_MB) -> duckdb.DuckDBPyConnection:
+    """A connection with our macros and empty base tables; what does not fit into memory goes to *folder*."""
+    place = ":memory:" if input_bytes <= IN_MEMORY_BYTES else str(folder / "analysis.duckdb")
+    con = duckdb.connect(
+        place,
+        config={
+            "autoload_known_extensions": "false",
+            "autoinstall_known_extensions": "false",
+            "memory_limit": f"{memory_mb}MB",
+            "temp_directory": str(folder),
+        },
+    )
+    con.execute("set timezone = 'UTC'")
+    con.execute("create schema if not exists log")
+    con.execute(statement("macros"))
+    con.execute(statement("lines_table"))
+    con.execute("create table if not exists log.files (file varchar, first_n bigint)")
+    return con

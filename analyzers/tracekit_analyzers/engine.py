@@ -1,0 +1,202 @@
+"""Files in, verdicts out: reads, makes the relations, runs the failure classes, and keeps whole traces together."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import orjson
+
+from tracekit_analyzers import contexts as ctx
+from tracekit_analyzers import database, facts, files
+from tracekit_analyzers.damage import Damage
+from tracekit_analyzers.diagnose import Diagnosing
+from tracekit_analyzers.ingest import Ingest, Tell, nothing_read
+from tracekit_analyzers.liveness import any_held
+from tracekit_analyzers.model import TraceVerdict
+from tracekit_analyzers.relations import statement
+from tracekit_analyzers.views import Progress
+
+BUCKET_STEPS = 150_000
+"""Traces are independent of each other: they are related and diagnosed in groups of about this many steps."""
+
+PER_BUCKET = ("messages", "calls", "leaves", "origins")
+
+
+_CONTEXT_CHANGES = {
+    "trace_id": "VARCHAR",
+    "step_id": "VARCHAR",
+    "seq": "BIGINT",
+    "previous_step": "VARCHAR",
+    "kept": "BIGINT",
+    "added": "VARCHAR[]",
+    "dropped": "VARCHAR[]",
+}
+_INHERITED = {"trace_id": "VARCHAR", "hash": "VARCHAR", "seq": "BIGINT"}
+
+
+def _silent(_: Progress) -> None:
+    return None
+
+
+class Engine:
+    """One analysis of a set of files; `con` holds the relations of relations/README.md after `load`."""
+
+    def __init__(
+        self, paths: Sequence[str | Path], *, reader: str | None = None, tell: Tell = _silent
+    ) -> None:
+        self.paths = tuple(paths)
+        self.damage = Damage()
+        self.skipped: tuple[str, ...] = ()
+        self.verdicts: dict[str, TraceVerdict] = {}
+        self.buckets = 1
+        self._reader, self._tell = reader, tell
+        self._folder = tempfile.TemporaryDirectory(prefix="tracekit-")
+        self._con: duckdb.DuckDBPyConnection | None = None
+
+    @property
+    def con(self) -> duckdb.DuckDBPyConnection:
+        """The connection; `load` has to have been called."""
+        if self._con is None:
+            raise RuntimeError("Engine.load() first")
+        return self._con
+
+    def load(self) -> None:
+        """Read and diagnose everything; a second call does it afresh. Raises `TracekitError("input.*")`."""
+        self._fresh()
+        spool = Path(self._folder.name)
+        found = files.find(self.paths, spool)
+        size = sum(file.path.stat().st_size for file in found)
+        self._con = database.connect(spool, size)
+        ingest = Ingest(self.con, self.damage, spool, reader=self._reader, tell=self._tell)
+        ingest.add(found)
+        self.skipped = tuple(ingest.skipped)
+        if len(self.skipped) == len(found) and not all(file.head == b"" for file in found):
+            raise nothing_read(found, self.skipped)
+        self._tell(Progress("", size, size, "relations"))
+        self._fold()
+        self._tell(Progress("", size, size, "diagnosing"))
+        self.verdicts = {verdict.trace_id: verdict for verdict in self._diagnose()}
+        self._tell(Progress("", size, size, "done"))
+
+    def close(self) -> None:
+        """Let go of the database and its temporary files."""
+        if self._con is not None:
+            self._con.close()
+            self._con = None
+        self._folder.cleanup()
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _fresh(self) -> None:
+        self.damage = Damage()
+        self.verdicts = {}
+        if self._con is not None:
+            self._con.close()
+            self._con = None
+            self._folder.cleanup()
+            self._folder = tempfile.TemporaryDirectory(prefix="tracekit-")
+
+    def _fold(self) -> None:
+        """Lines to processes, steps and traces; the lines themselves are let go of."""
+        self._tell_wrong_types()
+        for name in ("processes", "message_lines"):
+            self.con.execute(statement(name))
+        self._test_liveness()
+        count = self.con.execute("select count(*) from lines where record = 'step'").fetchone()
+        self.buckets = max(1, -(-(count[0] if count else 0) // BUCKET_STEPS))
+        for bucket in range(self.buckets):
+            self._fold_steps(bucket)
+        self.con.execute(statement("traces"))
+        self.con.execute("drop table lines")
+        facts.learn(self.con)
+
+    def _fold_steps(self, bucket: int) -> None:
+        chosen = {"bucket": None if self.buckets == 1 else bucket, "buckets": self.buckets}
+        sql = statement("steps")
+        if bucket > 0:
+            sql = sql.replace("create or replace table log.steps as", "insert into log.steps")
+        self.con.execute(sql, chosen)
+
+    def _test_liveness(self) -> None:
+        rows = self.con.execute("select process_id, files from processes where exited_at is null").fetchall()
+        alive = [process_id for process_id, names in rows if any_held(names)]
+        if alive:
+            self.con.execute(
+                "update processes set alive = true where process_id in (select unnest(?))", [alive]
+            )
+
+    def _tell_wrong_types(self) -> None:
+        """Name values of a wrong type, and keep them as text in the step's attributes."""
+        rows = self.con.execute(statement("wrong_types")).fetchmany(10_000)
+        for n, file, source_line, counted_line, field, said in rows:
+            word = (
+                "unknown_record"
+                if field == "record"
+                else "not_finite"
+                if said in ("NaN", "inf")
+                else "wrong_type"
+            )
+            line = source_line if source_line is not None else counted_line
+            self.damage.bad(
+                file=file, line=line, offset=None, reason=f"{word} {field}: {said[:60]}", data=said
+            )
+            if field != "record":
+                self.con.execute(
+                    "update lines set attributes = json_merge_patch(coalesce(attributes, '{}'::json), json_object(?, ?)) "
+                    "where rowid = ?",
+                    [f"tracekit.unread.{field}", said, n],
+                )
+
+    def _diagnose(self) -> Iterator[TraceVerdict]:
+        for bucket in range(self.buckets):
+            self.relate(bucket)
+            yield from Diagnosing(self.con).verdicts()
+
+    def relate(self, bucket: int | None = None) -> None:
+        """Make the relations over the traces of *bucket*; None stands for all of them."""
+        chosen = "" if bucket is None or self.buckets == 1 else f" where bucket = {int(bucket)}"
+        for name in ("steps", "traces"):
+            self.con.execute(f"create or replace view {name} as select * from log.{name}{chosen}")
+        self._relate_contexts()
+        for name in PER_BUCKET:
+            self.con.execute(statement(name))
+
+    def _relate_contexts(self) -> None:
+        rows = self.con.execute(statement("context_steps")).fetchall()
+        relating = ctx.Relating([ctx.context_step(row) for row in rows], self._contexts_named)
+        changed = (
+            {
+                "trace_id": row.trace_id, "step_id": row.step_id, "seq": row.seq, "previous_step": row.previous_step,
+                "kept": row.kept, "added": row.added, "dropped": row.dropped,
+            }
+            for row in relating.changes()
+        )  # fmt: skip
+        taken_over = (
+            {"trace_id": trace, "hash": name, "seq": seq} for trace, name, seq in relating.inherited()
+        )
+        self._fill("context_changes", _CONTEXT_CHANGES, changed)
+        self._fill("inherited", _INHERITED, taken_over)
+
+    def _contexts_named(self, digests: list[str]) -> list[ctx.Base]:
+        return self.con.execute(statement("contexts_by_digest"), {"digests": digests}).fetchall()
+
+    def _fill(self, table: str, columns: dict[str, str], rows: Iterable[dict[str, Any]]) -> None:
+        """Make *table* of *rows* by way of a file: a statement per row would take a millisecond each."""
+        path = Path(self._folder.name) / f"{table}.rows"
+        with path.open("wb", buffering=1 << 20) as stream:
+            for row in rows:
+                stream.write(orjson.dumps(row) + b"\n")
+        self.con.execute(
+            f"create or replace table {table} as select * "
+            f"from read_json($path, format = 'newline_delimited', columns = {columns}, maximum_object_size = 268435456)",
+            {"path": str(path)},
+        )
+        path.unlink()

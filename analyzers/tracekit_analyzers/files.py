@@ -1,0 +1,117 @@
+"""From what a user names (files, folders, patterns, `-`) to the files to read."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tracekit.errors import TracekitError
+from tracekit_analyzers.model import InputFile
+
+HEAD_BYTES = 64 * 1024
+STDIN = "-"
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_NEVER = (".db-wal", ".db-shm", ".tmp", ".md", ".lock", ".tracekit-index")
+_FOLDERS_OF_A_HOME = frozenset(("blobs",))
+
+
+def find(paths: Sequence[str | Path], spool: Path) -> list[InputFile]:
+    """
+    The files behind *paths*, in a stable order, each once.
+
+    Args:
+        paths: Files, folders (searched to the bottom; of a tracekit home only `traces/`), glob patterns, `-` for stdin.
+        spool: Folder for a copy of what comes from stdin.
+
+    Raises:
+        TracekitError: `input.missing`: a path that does not exist; `input.unreadable`: it can't be opened.
+    """
+    found: dict[Path, str] = {}
+    for given in paths:
+        for path, name in _behind(str(given), spool):
+            found.setdefault(path, name)
+    return [_opened(path, name) for path, name in found.items()]
+
+
+def _behind(given: str, spool: Path) -> Iterator[tuple[Path, str]]:
+    if given == STDIN:
+        copy = spool / "stdin"
+        with copy.open("wb") as target:
+            shutil.copyfileobj(sys.stdin.buffer, target)
+        yield copy, STDIN
+        return
+    path = Path(given)
+    if path.is_dir():
+        yield from ((file, str(file)) for file in _inside(path))
+    elif path.exists():
+        yield path, given
+    else:
+        matches = (
+            [Path(match) for match in sorted(glob.glob(given, recursive=True))]
+            if glob.has_magic(given)
+            else []
+        )
+        if not matches:
+            raise TracekitError(
+                "input.missing", f"expected a log file, a folder or a pattern, found nothing at {given!r}"
+            )
+        for match in matches:
+            yield from ((file, str(file)) for file in (_inside(match) if match.is_dir() else [match]))
+
+
+def _inside(folder: Path) -> list[Path]:
+    """Files of a folder that may be logs; of a tracekit home only its traces."""
+    top = folder / "traces" if (folder / "traces").is_dir() else folder
+    return sorted(
+        path
+        for path in top.rglob("*")
+        if path.is_file() and not path.name.endswith(_NEVER) and not _hidden(path.relative_to(top))
+    )
+
+
+def _hidden(relative: Path) -> bool:
+    return any(part.startswith(".") or part in _FOLDERS_OF_A_HOME for part in relative.parts)
+
+
+def _opened(path: Path, name: str) -> InputFile:
+    try:
+        return InputFile(path, name, head(path))
+    except OSError as error:
+        raise TracekitError(
+            "input.unreadable", f"expected to read {name}, but: {error.strerror or error}"
+        ) from error
+
+
+def packed(path: Path) -> bool:
+    """Whether the file is gzip or zstandard by its first bytes."""
+    with path.open("rb") as stream:
+        magic = stream.read(4)
+    return magic[:2] == _GZIP or magic == _ZSTD
+
+
+def head(path: Path) -> bytes:
+    """First 64 KiB of the file, unpacked; what a broken archive still gives."""
+    with path.open("rb") as stream:
+        magic = stream.read(4)
+        stream.seek(0)
+        try:
+            if magic[:2] == _GZIP:
+                return gzip.GzipFile(fileobj=stream).read(HEAD_BYTES)
+            if magic == _ZSTD:
+                import zstandard
+
+                return zstandard.ZstdDecompressor().stream_reader(stream).read(HEAD_BYTES)
+        except (EOFError, gzip.BadGzipFile, zstandard_error()):
+            return b""
+        return stream.read(HEAD_BYTES)
+
+
+def zstandard_error() -> type[Exception]:
+    """The error that the zstandard package raises for a broken archive."""
+    import zstandard
+
+    return zstandard.ZstdError

@@ -1,0 +1,225 @@
+"""
+The one way in: every line of every file becomes a row of `lines`.
+
+Clean native files are read by the query engine itself. Damaged or packed ones go line by line through Python, other
+formats through their reader; both write clean native lines into a spool that the engine then reads the same way.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import duckdb
+import orjson
+
+from tracekit.errors import TracekitError
+from tracekit_analyzers import registry
+from tracekit_analyzers.damage import Damage, with_source
+from tracekit_analyzers.files import packed, zstandard_error
+from tracekit_analyzers.model import InputFile, NativeRecord, Reader
+from tracekit_analyzers.readers.native import repaired
+from tracekit_analyzers.relations import statement
+from tracekit_analyzers.views import Progress
+
+_SPOOL_BYTES = 64 << 20
+_LINE_LIMIT = 64 << 20
+_LONGEST_LINE = 1 << 30
+_SCAN_BYTES = 1 << 20
+
+Tell = Callable[[Progress], None]
+
+
+class Ingest:
+    """Fills `lines` and `log.files` of one connection."""
+
+    def __init__(
+        self, con: duckdb.DuckDBPyConnection, damage: Damage, spool: Path, *, reader: str | None, tell: Tell
+    ) -> None:
+        self._con, self._damage, self._forced, self._tell = con, damage, reader, tell
+        self._spool = _Spool(con, spool / "spool.jsonl")
+        self._total = self._done = 0
+        self.skipped: list[str] = []
+        """Files that no reader knows."""
+
+    def add(self, files: Sequence[InputFile]) -> None:
+        """Read *files* in their order."""
+        self._total += sum(file.path.stat().st_size for file in files)
+        clean: list[InputFile] = []
+        for file in files:
+            reader = registry.choose(file, self._forced)
+            if reader is not None and reader.name == registry.NATIVE and not packed(file.path):
+                clean.append(file)
+                continue
+            self._add_clean(clean)
+            clean = []
+            if reader is None:
+                self.skipped.append(file.name)
+            elif reader.name == registry.NATIVE:
+                self._repair(file)
+            else:
+                self._translate(file, reader)
+            self._read(file)
+        self._add_clean(clean)
+        self._spool.flush()
+
+    def _read(self, file: InputFile) -> None:
+        self._done += file.path.stat().st_size
+        self._tell(Progress(file.name, self._done, self._total, "reading"))
+
+    def _add_clean(self, files: list[InputFile]) -> None:
+        """Native files, by the engine; each one that it refuses, or whose lines it counts otherwise, by Python."""
+        if not files:
+            return
+        self._spool.flush()
+        if not self._by_engine(files):
+            for file in files:
+                if len(files) == 1 or not self._by_engine([file]):
+                    self._repair(file)
+        for file in files:
+            self._read(file)
+
+    def _by_engine(self, files: list[InputFile]) -> bool:
+        """Whether the engine read all *files*; if not, nothing of them was kept."""
+        base = _next_row(self._con)
+        names = {str(file.path): file.name for file in files if file.path.stat().st_size}
+        if not names:
+            return True
+        try:
+            load(self._con, list(names), _LINE_LIMIT)
+        except duckdb.Error:
+            return False
+        counts = dict(
+            self._con.execute(
+                "select file, count(*) from lines where rowid >= ? group by file", [base]
+            ).fetchall()
+        )
+        expected = {path: line_count(Path(path)) for path in names}
+        if any(found is None or counts.get(path) != found for path, found in expected.items()):
+            self._con.execute("delete from lines where rowid >= ?", [base])
+            return False
+        self._con.execute(
+            "insert into log.files select file, min(rowid) from lines where rowid >= ? group by file", [base]
+        )
+        for path, name in names.items():
+            if path != name:
+                self._con.execute(
+                    "update lines set file = ? where file = ? and rowid >= ?", [name, path, base]
+                )
+                self._con.execute("update log.files set file = ? where file = ?", [name, path])
+        self._damage.counted(sum(counts.values()))
+        return True
+
+    def _repair(self, file: InputFile) -> None:
+        with _broken_archives(file, self._damage):
+            for line, _, record in repaired(file, self._damage):
+                self._spool.write(with_source(record, {"file": file.name, "line": line}))
+
+    def _translate(self, file: InputFile, reader: Reader) -> None:
+        with _broken_archives(file, self._damage):
+            for record in reader.read(file, self._damage):
+                record["source"] = {**(record.get("source") or {}), "file": file.name}
+                self._spool.write(dumped(record))
+
+
+class _Spool:
+    """Lines on their way into the engine, at most 64 MiB of them on disk at a time."""
+
+    def __init__(self, con: duckdb.DuckDBPyConnection, path: Path) -> None:
+        self._con, self._path = con, path
+        self._stream: BinaryIO | None = None
+        self._bytes = self._longest = 0
+
+    def write(self, line: bytes) -> None:
+        if self._stream is None:
+            self._stream = self._path.open("wb", buffering=1 << 20)
+        self._stream.write(line)
+        self._stream.write(b"\n")
+        self._bytes += len(line)
+        self._longest = max(self._longest, len(line))
+        if self._bytes >= _SPOOL_BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Hand over what was written; the order of lines is kept."""
+        if self._stream is None:
+            return
+        self._stream.close()
+        load(self._con, [str(self._path)], min(max(_LINE_LIMIT, self._longest + 1024), _LONGEST_LINE))
+        self._path.unlink()
+        self._stream, self._bytes, self._longest = None, 0, 0
+
+
+class _broken_archives:
+    """Context in which the end of a cut archive or file is damage and not an error."""
+
+    def __init__(self, file: InputFile, damage: Damage) -> None:
+        self._file, self._damage = file, damage
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
+        if isinstance(error, EOFError | zlib.error | OSError | zstandard_error()):
+            self._damage.bad(file=self._file.name, line=None, offset=None, reason=f"cut: {error}", data=b"")
+            return True
+        return False
+
+
+def load(con: duckdb.DuckDBPyConnection, paths: list[str], line_limit: int) -> None:
+    """Add the lines of *paths* to `lines`, all or none; raises `duckdb.Error` for a line that is no strict JSON object."""
+    con.execute(statement("lines"), {"files": paths, "line_limit": line_limit})
+
+
+def _next_row(con: duckdb.DuckDBPyConnection) -> int:
+    row = con.execute("select coalesce(max(rowid) + 1, 0) from lines").fetchone()
+    return int(row[0]) if row else 0
+
+
+def line_count(path: Path) -> int | None:
+    """Lines of a file, the last one with or without its end; None when it holds what has to be looked at line by line."""
+    count, last = 0, b"\n"
+    with path.open("rb", buffering=0) as stream:
+        while chunk := stream.read(_SCAN_BYTES):
+            if b"NaN" in chunk or b"Infinity" in chunk:
+                return None
+            count += chunk.count(b"\n")
+            last = chunk[-1:]
+    return count + (last != b"\n")
+
+
+def dumped(record: NativeRecord) -> bytes:
+    """*record* as one JSON line; what JSON does not have is made visible."""
+    try:
+        return orjson.dumps(record, option=orjson.OPT_NON_STR_KEYS)
+    except (TypeError, ValueError):
+        text = json.dumps(_finite(record), ensure_ascii=False, default=str)
+        return (
+            text.encode("utf-8", "backslashreplace")
+            .replace(b"\\udc", b"\\\\udc")
+            .replace(b"\\ud8", b"\\\\ud8")
+        )
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, float) and value != value:
+        return {"$tk": {"type": "float", "value": "NaN"}}
+    return value
+
+
+def nothing_read(files: Sequence[InputFile], skipped: Sequence[str]) -> TracekitError:
+    """The error for a run in which no file could be read."""
+    names = ", ".join(sorted(skipped)[:5]) or "no file at all"
+    return TracekitError(
+        "input.no_reader",
+        f"none of the {len(files)} files is in a format that tracekit knows ({names}); name one with --reader",
+    )

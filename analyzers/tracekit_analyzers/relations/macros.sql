@@ -1,0 +1,43 @@
+-- A time as it may stand in a log: RFC 3339 text, or a number of seconds, milliseconds, microseconds or nanoseconds.
+create or replace macro as_time(said) as coalesce(
+  case when try_cast(said as double) is not null then make_timestamp(cast(
+    case when try_cast(said as double) > 1e17 then try_cast(said as double) / 1000
+         when try_cast(said as double) > 1e14 then try_cast(said as double)
+         when try_cast(said as double) > 1e11 then try_cast(said as double) * 1000
+         else try_cast(said as double) * 1000000 end as bigint)) end,
+  make_timestamp(epoch_us(try_cast(said as timestamptz))));
+
+-- A JSON null and nothing at all are one: there is no value.
+create or replace macro nothing_as_null(value) as case when json_type(value) = 'NULL' then null else value end;
+
+-- The text that a JSON string holds; any other value as JSON text.
+create or replace macro as_text(value) as case when json_type(value) = 'VARCHAR' then value ->> '$' else cast(value as varchar) end;
+
+-- A JSON value with its own text unpacked: a string that is itself an object or a list is taken as that.
+create or replace macro unpacked(value) as case
+  when json_type(value) in ('OBJECT', 'ARRAY') then value
+  when json_type(value) = 'VARCHAR' and (starts_with(ltrim(value ->> '$'), '{') or starts_with(ltrim(value ->> '$'), '['))
+    then try_cast(value ->> '$' as json) end;
+
+-- A JSON scalar as text in which equal numbers are equal: 10, 10.0 and "10" alike.
+create or replace macro plain(value, type) as case
+  when type in ('DOUBLE', 'UBIGINT', 'BIGINT', 'HUGEINT') then coalesce(
+    case when abs(try_cast(value as double)) < 1e15 and try_cast(value as double) = trunc(try_cast(value as double))
+      then cast(cast(try_cast(value as double) as bigint) as varchar) else cast(try_cast(value as double) as varchar) end, cast(value as varchar))
+  when type = 'VARCHAR' then value ->> '$' else cast(value as varchar) end;
+
+-- Words of a free text that may name something: they hold a digit, or an @.
+create or replace macro id_like_words(said) as list_distinct(list_filter(
+  regexp_extract_all(said, '[A-Za-z0-9#$][A-Za-z0-9_@.#/:+-]*[A-Za-z0-9]|[0-9]'),
+  lambda word: regexp_matches(word, '[0-9@]')));
+
+-- A JSON path with every position in a list written as [].
+create or replace macro without_positions(path) as regexp_replace(path, '\[[0-9]+\]', '[]', 'g');
+
+-- The text of a message in any of the usual shapes: a content text, a list of content blocks, or parts.
+create or replace macro message_text(message) as coalesce(
+  case when json_type(message) = 'VARCHAR' then message ->> '$' end,
+  case when json_type(message, '$.content') = 'VARCHAR' then message ->> '$.content' end,
+  nullif(array_to_string(list_filter(list_concat(
+    message ->> '$.content[*].text', message ->> '$.parts[*].text', message ->> '$.parts[*].content'), lambda part: part is not null), chr(10)), ''),
+  '');

@@ -1,0 +1,37 @@
+-- Makes `log.traces`: one row is a run. A run is killed when a step was open and its process is gone without a word.
+create or replace table log.traces as
+with open_steps as (
+  select s.trace_id,
+    bool_or(p.process_id is not null and p.exited_at is null and not p.alive) as killed,
+    bool_or(p.process_id is not null and p.alive) as alive
+  from log.steps s left join processes p using (process_id) where s.status = 'running' group by s.trace_id
+), tops as (
+  select s.trace_id,
+    arg_max(s.status, s.seq) filter (where s.kind in ('task', 'agent') and s.parent_step_id is null) as root_status,
+    arg_min(s.name, s.seq) filter (where s.parent_step_id is null) as root_name,
+    arg_max(s.status, s.seq) as last_status,
+    arg_max(s.process_id, s.seq) as last_process
+  from log.steps s group by s.trace_id
+), sums as (
+  select trace_id, max(task_id) as task_id, arg_min(name, seq) as first_name, count(*) as steps,
+    count(*) filter (where status <> 'running') as finished_steps,
+    arg_min(file, seq) as file, min(trace_index) as trace_index, min(started_at) as started_at,
+    max(coalesce(finished_at, started_at)) as finished_at,
+    -- A wrapper repeats the sum of what it wraps, so a run's tokens are those of its model steps, where these have any.
+    coalesce(sum(input_tokens) filter (where kind = 'model'), max(input_tokens)) as input_tokens,
+    coalesce(sum(output_tokens) filter (where kind = 'model'), max(output_tokens)) as output_tokens,
+    coalesce(sum(cost) filter (where kind = 'model'), max(cost)) as cost, min(first_n) as first_n, any_value(bucket) as bucket
+  from log.steps group by trace_id
+)
+select sums.trace_id, task_id, coalesce(root_name, first_name) as name,
+  case when open_steps.killed then 'killed' when open_steps.alive then 'running'
+    when root_status in ('error', 'ok') then root_status
+    when root_status = 'abandoned' or root_status = 'unknown' or root_status = 'running' then 'unknown'
+    when last_status in ('error', 'unknown', 'running') then case last_status when 'error' then 'error' else 'unknown' end
+    else 'ok' end as status,
+  steps, finished_steps, sums.file, trace_index, sums.started_at, finished_at,
+  case when open_steps.killed then 'killed' when open_steps.alive then 'open' when p.exited_at is not null then 'exit' end as ended_by,
+  cast(input_tokens as bigint) as input_tokens, cast(output_tokens as bigint) as output_tokens, cost, first_n, bucket
+from sums left join tops using (trace_id) left join open_steps using (trace_id)
+left join processes p on p.process_id = tops.last_process
+order by first_n;
