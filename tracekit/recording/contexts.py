@@ -1,0 +1,89 @@
+"""
+The messages of a model call by their hashes, so that a log grows with the conversation and not with its square.
+
+Holds hashes only, never a message, and forgets a trace when it ends and everything when a new file begins.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tracekit.errors import NotStorable
+from tracekit.model import ContextRef
+from tracekit.snapshot import context_digest, digest, log_bytes, message_hash
+
+_KEPT_PER_TRACE = 8
+"""Contexts per trace that may serve as a base; several agents talking in turn need more than one."""
+
+
+class Contexts:
+    """What this process's current log file already holds."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._written: set[str] = set()
+        self._bases: dict[str, dict[str, tuple[str, ...]]] = {}
+
+    def new_file(self) -> None:
+        """Forget everything: a file stands alone."""
+        with self._lock:
+            self._written.clear()
+            self._bases.clear()
+
+    def end_trace(self, trace_id: str) -> None:
+        """Forget the contexts of a trace that has no open step in this process."""
+        with self._lock:
+            self._bases.pop(trace_id, None)
+
+    def first_use(self, hash_: str) -> bool:
+        """Whether the message has to be written; True once per file and hash."""
+        with self._lock:
+            if hash_ in self._written:
+                return False
+            self._written.add(hash_)
+            return True
+
+    def refer(self, trace_id: str, hashes: tuple[str, ...], *, complete: bool) -> ContextRef:
+        """How to write this list of messages: against the context of the trace that shares the longest head."""
+        name = context_digest(hashes)
+        with self._lock:
+            known = self._bases.setdefault(trace_id, {})
+            base, keep = _longest_head(known, hashes)
+            known.pop(name, None)
+            known[name] = hashes
+            while len(known) > _KEPT_PER_TRACE:
+                known.pop(next(iter(known)))
+        return ContextRef(name, len(hashes), base, keep, hashes[keep:], complete)
+
+
+def hash_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The hash of each message; one that has no canonical form is named by how it stands in the log."""
+    return tuple(_hash(message) for message in messages)
+
+
+def _hash(message: Mapping[str, Any]) -> str:
+    try:
+        return message_hash(message)
+    except NotStorable:
+        return digest(log_bytes(message))
+
+
+def _longest_head(known: Mapping[str, tuple[str, ...]], hashes: tuple[str, ...]) -> tuple[str | None, int]:
+    best: str | None = None
+    keep = 0
+    for name, old in known.items():
+        same = _shared(old, hashes)
+        if same >= keep and same > 0:
+            best, keep = name, same
+    return best, keep
+
+
+def _shared(old: tuple[str, ...], new: tuple[str, ...]) -> int:
+    if new[: len(old)] == old:
+        return len(old)
+    for i, (a, b) in enumerate(zip(old, new, strict=False)):
+        if a != b:
+            return i
+    return min(len(old), len(new))

@@ -1,0 +1,43 @@
+"""An exception as the error fields of a step."""
+
+from __future__ import annotations
+
+import traceback
+from typing import Any
+
+from tracekit.recording.log import StepLog
+from tracekit.snapshot.classes import class_name
+
+_MAX_STACK_CHARS = 20_000
+"""A recursion error prints a thousand frames; its first and last lines say it all."""
+
+
+def error_fields(error: BaseException, log: StepLog) -> dict[str, Any]:
+    """`error_type`, `error_message`, `error_stack` of *error*, secrets marked; never raises."""
+    fields: dict[str, Any] = {
+        "error_type": class_name(type(error)),
+        "error_message": log.values.text(message_of(error)),
+    }
+    if log.options.capture_stack:
+        fields["error_stack"] = log.values.text(stack_of(error))
+    return fields
+
+
+def message_of(error: BaseException) -> str:
+    """`str(error)`, also where that fails."""
+    try:
+        return str(error)
+    except Exception as second:
+        return f"<str() of {class_name(type(error))} failed: {class_name(type(second))}>"
+
+
+def stack_of(error: BaseException) -> str:
+    """The traceback as Python prints it, causes included; the middle of a very long one is named, not shown."""
+    try:
+        text = "".join(traceback.format_exception(error))
+    except Exception as second:
+        return f"<traceback of {class_name(type(error))} failed: {class_name(type(second))}>"
+    if len(text) <= _MAX_STACK_CHARS:
+        return text
+    half = _MAX_STACK_CHARS // 2
+    return f"{text[:half]}\n... {len(text) - 2 * half} characters left out ...\n{text[-half:]}"

@@ -1,0 +1,79 @@
+"""
+Generators and async generators under an open step.
+
+The step is current only while the generator's own code runs: no context token is kept across a `yield`, so a
+generator may be closed in another task or thread. Left early, its step ends once, as `abandoned`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Generator
+from functools import partial
+from typing import Any
+
+from tracekit.model import StepStatus
+from tracekit.recording.open_step import NOT_GIVEN, OpenStep
+
+
+def finish_with(
+    step: OpenStep, error: BaseException | None, *, output: Any = NOT_GIVEN, **fields: Any
+) -> None:
+    """End *step* as its block ended: well, with *error*, or left early."""
+    if error is None:
+        step.finish(output=output, **fields)
+    elif isinstance(error, GeneratorExit):
+        step.finish(StepStatus.ABANDONED, output=output, **fields)
+    else:
+        step.finish(StepStatus.ERROR, output=output, error=error, **fields)
+
+
+def driven(inner: Generator[Any, Any, Any], step: OpenStep) -> Generator[Any, Any, Any]:
+    """*inner*, with *step* current in its code and ended when it ends; gives on what is sent and thrown."""
+    count = 0
+    resume: Callable[[], Any] = partial(next, inner)
+    try:
+        while True:
+            with step.active():
+                item = resume()
+            count += 1
+            try:
+                resume = partial(inner.send, (yield item))
+            except GeneratorExit:
+                raise
+            except BaseException as thrown:
+                resume = partial(inner.throw, thrown)
+    except StopIteration as stop:
+        step.finish(output=stop.value, attributes={"tracekit.items": count})
+        return stop.value
+    except BaseException as error:
+        with step.active():
+            inner.close()
+        finish_with(step, error, attributes={"tracekit.items": count})
+        raise
+
+
+async def driven_async(
+    inner: AsyncGenerator[Any, Any], begin: Callable[[], OpenStep]
+) -> AsyncGenerator[Any, Any]:
+    """*inner*, under a step that begins with the first item asked for; gives on what is sent and thrown."""
+    step = begin()
+    count = 0
+    resume: Any = inner.__anext__()
+    try:
+        while True:
+            with step.active():
+                item = await resume
+            count += 1
+            try:
+                resume = inner.asend((yield item))
+            except GeneratorExit:
+                raise
+            except BaseException as thrown:
+                resume = inner.athrow(thrown)
+    except StopAsyncIteration:
+        step.finish(attributes={"tracekit.items": count})
+    except BaseException as error:
+        with step.active():
+            await inner.aclose()
+        finish_with(step, error, attributes={"tracekit.items": count})
+        raise

@@ -1,0 +1,154 @@
+"""
+What this process knows of its log: the file, the messages in it, the numbers of steps; renewed in a forked child.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from tracekit.config import Settings
+from tracekit.model import ContextRef
+from tracekit.recording import lines
+from tracekit.recording.contexts import Contexts, hash_messages
+from tracekit.recording.identity import ProcessIdentity, new_identity
+from tracekit.recording.values import Values
+from tracekit.recording.writer import LogWriter
+from tracekit.snapshot import Redact
+
+_log = logging.getLogger("tracekit")
+
+_TRACES_REMEMBERED = 10_000
+"""Ended traces whose last step number is kept, so that a trace taken up again does not count from 1 twice."""
+
+
+class StepLog:
+    """The log of one process; without a file it still gives numbers and context references."""
+
+    def __init__(self, options: Settings, *, to_file: bool, redact: Redact | None) -> None:
+        self.options = options
+        self.redact = redact
+        self._to_file = to_file and options.log_enabled
+        self._renew()
+
+    def _renew(self) -> None:
+        options = self.options
+        self.who: ProcessIdentity = new_identity()
+        self._lock = threading.RLock()
+        self._last_seq: OrderedDict[str, int] = OrderedDict()
+        self._open_steps: dict[str, int] = {}
+        self.steps_started = 0
+        self.steps_finished = 0
+        self.troubles = 0
+        self.contexts = Contexts()
+        self.values = Values(
+            options.home / "blobs" if self._to_file else None, options.blob_bytes, self.redact
+        )
+        self.writer = self._new_writer() if self._to_file else None
+
+    def _new_writer(self) -> LogWriter:
+        return LogWriter(
+            self.options.home / "traces",
+            self.options.service,
+            self.who,
+            rotate_bytes=self.options.rotate_bytes,
+            header=self._header,
+            on_new_file=self.contexts.new_file,
+        )
+
+    def after_fork(self) -> None:
+        """In the child: a file, an id and numbers of its own; the parent's stay the parent's."""
+        if self.writer:
+            self.writer.abandon()
+        self._renew()
+
+    def close(self) -> None:
+        """Write the clean-exit line, if anything was ever written."""
+        if self.writer and self.writer.path:
+            counts = {
+                "lines": self.writer.lines_written,
+                "steps_started": self.steps_started,
+                "steps_finished": self.steps_finished,
+                "drops": self.writer.lines_dropped,
+                "troubles": self.troubles,
+            }
+            self.writer.close(redaction=self._redaction(), counts=counts)
+
+    def trouble(self, problem: Exception) -> None:
+        """Count a failure of recording itself and tell the first one; the agent goes on."""
+        self.troubles += 1
+        if self.troubles == 1:
+            _log.warning(
+                "tracekit could not record a step; the agent goes on (%r)", problem, exc_info=problem
+            )
+
+    def write(self, line: Mapping[str, Any]) -> None:
+        """Append one line, if there is a file."""
+        if self.writer:
+            self.writer.write(lines.dumps(line))
+
+    def step_started(self, trace_id: str) -> int:
+        """Count the step in and return its number in the trace, from 1."""
+        with self._lock:
+            self.steps_started += 1
+            self._open_steps[trace_id] = self._open_steps.get(trace_id, 0) + 1
+            seq = self._last_seq.pop(trace_id, 0) + 1
+            self._last_seq[trace_id] = seq
+            if len(self._last_seq) > _TRACES_REMEMBERED:
+                self._last_seq.popitem(last=False)
+            return seq
+
+    def step_finished(self, trace_id: str) -> None:
+        """Count the step out; what is known of a trace without open steps is dropped."""
+        with self._lock:
+            self.steps_finished += 1
+            left = self._open_steps.get(trace_id, 1) - 1
+            if left:
+                self._open_steps[trace_id] = left
+                return
+            self._open_steps.pop(trace_id, None)
+        self.contexts.end_trace(trace_id)
+
+    def refer_context(
+        self, trace_id: str, messages: Sequence[Mapping[str, Any]], *, complete: bool
+    ) -> ContextRef:
+        """Write the messages that this file does not hold yet and return how the step names them all."""
+        hashes = hash_messages(messages)
+        if self.writer and self.options.capture_messages:
+            self.writer.prepare()
+            for hash_, message in zip(hashes, messages, strict=True):
+                if self.contexts.first_use(hash_):
+                    role = str(message.get("role", "")) if isinstance(message, Mapping) else ""
+                    self.writer.write(
+                        lines.message_line(hash_, trace_id, role, self.values.fragment(message))
+                    )
+        return self.contexts.refer(trace_id, hashes, complete=complete)
+
+    def _header(self) -> dict[str, object]:
+        return {"redaction": self._redaction()}
+
+    def _redaction(self) -> object:
+        told = getattr(self.redact, "counts", None)
+        return told() if callable(told) else {}
+
+
+def context_object(ref: ContextRef) -> orjson.Fragment:
+    """*ref* as the `context` field of a step line."""
+    return orjson.Fragment(
+        orjson.dumps(
+            {
+                "digest": ref.digest,
+                "count": ref.count,
+                "base": ref.base,
+                "keep": ref.keep,
+                "hashes": ref.hashes,
+                "complete": ref.complete,
+                "tokens": ref.tokens,
+            }
+        )
+    )

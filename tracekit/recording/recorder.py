@@ -1,0 +1,171 @@
+"""
+Open a step, work, finish it: `recorder().begin(...)`, `step.active()`, `step.finish(...)`.
+
+Every step is an OpenTelemetry span and two lines of the log. Nothing here raises into the agent: a failure of
+recording is counted and told once, and that step is then not recorded.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.trace import INVALID_SPAN
+
+from tracekit import clock
+from tracekit.config import settings
+from tracekit.model import StepKind
+from tracekit.recording import semconv, wire
+from tracekit.recording.log import StepLog
+from tracekit.recording.open_step import CURRENT_STEP, NOT_GIVEN, OpenStep, StepStart
+from tracekit.recording.spans import Spans, StepRef, ref_of, scope_tracer
+
+
+class _Inherit:
+    """Type of `INHERIT`."""
+
+    def __repr__(self) -> str:
+        return "INHERIT"
+
+
+INHERIT: Final = _Inherit()
+"""Default of `parent`: whatever span is current."""
+
+
+class Recorder:
+    """Begins steps; one for the process, see `recorder`."""
+
+    def __init__(self, log: StepLog, spans: Spans) -> None:
+        self.log = log
+        self.spans = spans
+
+    def begin(
+        self,
+        kind: StepKind | str,
+        name: str,
+        *,
+        trace_id: str | None = None,
+        step_id: str | None = None,
+        parent: StepRef | OpenStep | _Inherit | None = INHERIT,
+        link: StepRef | Sequence[StepRef] | None = None,
+        task_id: str | None = None,
+        attempt: int = 1,
+        tool_name: str | None = None,
+        call_id: str | None = None,
+        input: Any = NOT_GIVEN,
+        raw: str | None = None,
+        messages: Sequence[Mapping[str, Any]] | None = None,
+        context_complete: bool = True,
+        depends_on: Sequence[str] = (),
+        effect: Mapping[str, Any] | None = None,
+        tries: int = 1,
+        reinfers: int = 0,
+        checkpoint: str | None = None,
+        agent: str | None = None,
+        model: str | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> OpenStep:
+        """
+        Start a step: its span and its `running` line; never raises.
+
+        Args:
+            trace_id: Trace of a root step; with *parent* inherited, the current step counts only if it is of this trace.
+            step_id: Id that the step has to have, for one that was named before it began.
+            parent: The step above, of any process; None for a root.
+            input: What the step really received; left out when there is nothing to tell.
+            raw: On a tool step, the exact argument text that the model asked with.
+            messages: The exact messages that a model call is sent.
+            depends_on: Step ids whose outputs this step needs.
+            tries: Which dispatch of this very call it is; *attempt* is which go at the whole task.
+        """
+        start = StepStart(
+            _kind(kind), name, task_id, attempt, tool_name, call_id, input, raw, messages, context_complete,
+            tuple(depends_on), effect, tries, reinfers, checkpoint, agent, model, attributes,
+        )  # fmt: skip
+        links = () if link is None else (link,) if isinstance(link, StepRef) else tuple(link)
+        try:
+            return self._begin(start, trace_id, step_id, parent, links)
+        except Exception as problem:
+            self.log.trouble(problem)
+            return self._unrecorded(start)
+
+    def _begin(
+        self,
+        start: StepStart,
+        trace_id: str | None,
+        step_id: str | None,
+        parent: StepRef | OpenStep | _Inherit | None,
+        links: tuple[StepRef, ...],
+    ) -> OpenStep:
+        if isinstance(parent, _Inherit):
+            above = current_ref()
+            if trace_id and above and above.trace_id != trace_id:
+                above = None
+        else:
+            above = parent.ref if isinstance(parent, OpenStep) else parent
+        started_ns = clock.now_ns()
+        span, ref = self.spans.start(
+            semconv.span_name(start.kind, start.name, start.tool_name, start.model),
+            semconv.span_kind(start.kind),
+            above,
+            trace_id=trace_id,
+            step_id=step_id,
+            attributes=wire.creation_attributes(start),
+            links=links,
+            start_ns=started_ns,
+        )
+        step = OpenStep(self.log, span, ref, above, start)
+        step.start(start, started_ns)
+        return step
+
+    def _unrecorded(self, start: StepStart) -> OpenStep:
+        """A step with ids and nothing else, for when recording itself failed."""
+        ref = StepRef(clock.current().random_hex(32), clock.current().random_hex(16))
+        return OpenStep(self.log, INVALID_SPAN, ref, None, start)
+
+
+def _kind(kind: StepKind | str) -> StepKind:
+    """*kind* as one of ours; an unknown word is a named piece of work, since recording never raises."""
+    try:
+        return StepKind(kind)
+    except ValueError:
+        return StepKind.STEP
+
+
+def current_ref() -> StepRef | None:
+    """The step or foreign span that is current here; None where there is none."""
+    context = otel_context.get_current()
+    ref = ref_of(trace.get_current_span(context))
+    step = context.get(CURRENT_STEP)
+    if isinstance(step, OpenStep) and step.left_elsewhere and step.ref == ref:
+        # its block was left in another task, so this context was never told: what is above it is current
+        return step.parent
+    return ref
+
+
+_recorder: Recorder | None = None
+
+
+def recorder() -> Recorder:
+    """The recorder of this process; before `tracekit.init` it makes spans and writes no file."""
+    global _recorder
+    if _recorder is None:
+        _recorder = Recorder(StepLog(settings(), to_file=False, redact=None), Spans(scope_tracer()))
+    return _recorder
+
+
+def install(new: Recorder | None) -> None:
+    """Put *new* in place of the recorder; None goes back to one without a file."""
+    global _recorder
+    _recorder = new
+
+
+def _after_fork_in_child() -> None:
+    if _recorder is not None:
+        _recorder.log.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)

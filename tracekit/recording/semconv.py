@@ -1,0 +1,75 @@
+"""
+Names on the wire, all in one place: the newest OpenTelemetry GenAI names, and ours where there is no standard name.
+
+The GenAI conventions are still in development; when a name changes there, it changes here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from opentelemetry.trace import SpanKind
+
+from tracekit.model import StepKind
+
+SCOPE = "tracekit"
+"""Instrumentation scope of our own spans; the span processor skips them by it."""
+
+OPERATION = "gen_ai.operation.name"
+PROVIDER = "gen_ai.provider.name"
+REQUEST_MODEL = "gen_ai.request.model"
+RESPONSE_MODEL = "gen_ai.response.model"
+FINISH_REASONS = "gen_ai.response.finish_reasons"
+INPUT_TOKENS = "gen_ai.usage.input_tokens"
+OUTPUT_TOKENS = "gen_ai.usage.output_tokens"
+AGENT_NAME = "gen_ai.agent.name"
+CONVERSATION = "gen_ai.conversation.id"
+TOOL_NAME = "gen_ai.tool.name"
+TOOL_CALL_ID = "gen_ai.tool.call.id"
+FIRST_CHUNK_S = "gen_ai.response.time_to_first_chunk"
+ERROR_TYPE = "error.type"
+
+INPUT_MESSAGES = "gen_ai.input.messages"
+TOOL_ARGUMENTS = "gen_ai.tool.call.arguments"
+TOOL_RESULT = "gen_ai.tool.call.result"
+"""Content: on spans only when asked for (`content_on_spans`)."""
+
+KIND = "tracekit.kind"
+NAME = "tracekit.name"
+STATUS = "tracekit.status"
+SEQ = "tracekit.seq"
+TASK_ID = "tracekit.task_id"
+ATTEMPT = "tracekit.attempt"
+TRIES = "tracekit.tries"
+REINFERS = "tracekit.reinfers"
+CHECKPOINT = "tracekit.checkpoint"
+DEPENDS_ON = "tracekit.depends_on"
+EFFECT = "tracekit.effect."
+"""Prefix; `risk`, `key`, `status`, `idempotent` follow."""
+COST = "tracekit.usage.cost"
+CONTEXT_DIGEST = "tracekit.context.digest"
+CONTEXT_COUNT = "tracekit.context.count"
+CONTEXT_COMPLETE = "tracekit.context.complete"
+RAW_OUTPUT = "tracekit.model_raw_output"
+INPUT = "tracekit.input"
+OUTPUT = "tracekit.output"
+ASKED = "tracekit.asked"
+
+OPERATIONS = {
+    StepKind.MODEL: "chat",
+    StepKind.TOOL: "execute_tool",
+    StepKind.AGENT: "invoke_agent",
+    StepKind.TASK: "invoke_workflow",
+}
+"""Operation of each kind of step; named pieces of work and retries have no standard operation."""
+
+
+def span_name(kind: StepKind, name: str, tool_name: str | None, model: str | None) -> str:
+    """Name of a step's span by the conventions: `chat MODEL`, `execute_tool TOOL`, `invoke_agent AGENT`."""
+    operation = OPERATIONS.get(kind)
+    if operation is None:
+        return name
+    return f"{operation} {(model if kind is StepKind.MODEL else tool_name) or name}"
+
+
+def span_kind(kind: StepKind) -> SpanKind:
+    """A model call leaves the process; everything else is work inside it."""
+    return SpanKind.CLIENT if kind is StepKind.MODEL else SpanKind.INTERNAL

@@ -1,0 +1,65 @@
+"""Values on their way into a line: secrets marked, large ones moved into files of their own, bytes made once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tracekit.snapshot import Redact, digest, log_bytes, marker
+
+
+class Values:
+    """Turns values into fragments of a line under the settings of this process."""
+
+    def __init__(self, blobs: Path | None, blob_bytes: int, redact: Redact | None) -> None:
+        self._blobs = blobs
+        self._blob_bytes = blob_bytes
+        self._redact = redact
+
+    def fragment(self, value: Any) -> orjson.Fragment:
+        """*value* as strict JSON; never raises."""
+        data = log_bytes(value, redact=self._redact)
+        if len(data) > self._blob_bytes and self._blobs is not None:
+            data = self._moved(self._blobs, data)
+        return orjson.Fragment(data)
+
+    def text(self, value: str | None) -> orjson.Fragment | None:
+        """A text field; absent stays absent."""
+        return None if value is None else self.fragment(value)
+
+    def attributes(self, given: Mapping[str, Any] | None) -> orjson.Fragment | None:
+        """The `attributes` object; absent when empty."""
+        return self.fragment(given) if given else None
+
+    def _moved(self, folder: Path, data: bytes) -> bytes:
+        """The marker of a value that now stands in a file; the value itself if the file can't be written."""
+        name = digest(data)
+        try:
+            write_blob(folder, name, data)
+        except OSError:
+            return data
+        return orjson.dumps(marker("blob", hash=name, bytes=len(data)))
+
+
+def write_blob(folder: Path, name: str, data: bytes) -> None:
+    """Write *data* to *folder/name* so that the file is there whole or not at all."""
+    path = folder / name
+    if path.exists():
+        return
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    part = folder / f".{name}.{os.getpid()}"
+    fd = os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(fd, view) :]
+    except OSError:
+        part.unlink()
+        raise
+    finally:
+        os.close(fd)
+    part.replace(path)

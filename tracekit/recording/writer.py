@@ -1,0 +1,172 @@
+"""
+The log file of this process: one `write` for each line, a lock held while the process lives, losses counted.
+
+Nothing here raises: where a line can't be written the agent goes on, the loss is counted, told once as a warning
+and once more in the file as soon as writing works again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from tracekit import clock
+from tracekit.recording import lines
+from tracekit.recording.identity import ProcessIdentity
+
+_log = logging.getLogger("tracekit")
+
+RETRY_OPEN_S = 1.0
+"""Wait after a failed open before the next one: an agent with no log must not pay for it at every step."""
+
+
+class LogWriter:
+    """Appends lines to `HOME/traces/SERVICE-TIME-PID-RANDOM.jsonl`, made at the first line."""
+
+    def __init__(
+        self,
+        traces: Path,
+        service: str,
+        who: ProcessIdentity,
+        *,
+        rotate_bytes: int,
+        header: Callable[[], dict[str, object]] = dict,
+        on_new_file: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._traces = traces
+        self._service = service
+        self._who = who
+        self._rotate_bytes = rotate_bytes
+        self._header = header
+        self._on_new_file = on_new_file
+        # reentrant: a signal handler or a finaliser may record while this thread is inside `write`
+        self._lock = threading.RLock()
+        self._fds: list[int] = []
+        self._inode: tuple[int, int] | None = None
+        self._size = 0
+        self._retry_at_s = 0.0
+        self._unreported = 0
+        self._reason = ""
+        self._warned = False
+        self.path: Path | None = None
+        """The file in use; None before the first line."""
+        self.lines_written = 0
+        self.lines_dropped = 0
+
+    def write(self, line: bytes) -> bool:
+        """Append *line*, which ends with a newline; False if it was lost."""
+        with self._lock:
+            try:
+                fd = self._usable_fd()
+                if self._unreported:
+                    self._append(fd, lines.drops_line(self._unreported, self._reason))
+                    self._unreported = 0
+                self._append(fd, line)
+            except OSError as error:
+                self._lost(error)
+                return False
+            return True
+
+    def prepare(self) -> bool:
+        """Open the file if there is none yet, or follow a full one; True if it is a new one."""
+        with self._lock:
+            before = self._inode
+            try:
+                self._usable_fd()
+            except OSError:
+                return False  # counted when the line itself is written
+            return self._inode != before
+
+    def close(self, **counts: object) -> None:
+        """Write the clean-exit line into every file of this process; files stay open for late lines."""
+        with self._lock:
+            line = lines.process_line(self._who, "exit", self._service, **counts)
+            for fd in self._fds:
+                try:
+                    os.write(fd, line)
+                except OSError:
+                    continue  # the process is ending: there is nobody left to tell
+
+    def abandon(self) -> None:
+        """Give up the files in a forked child: they are the parent's, and so is the lock on them."""
+        for fd in self._fds:
+            try:
+                os.close(fd)
+            except OSError:
+                continue  # somebody closed it already, which is what was wanted
+        self._fds = []
+
+    def _append(self, fd: int, line: bytes) -> None:
+        written = os.write(fd, line)
+        if written != len(line):
+            # the disk filled up inside the line: take the piece back so that no half line stays
+            os.ftruncate(fd, self._size)
+            raise OSError(28, "only a part of the line could be written")
+        self._size += written
+        self.lines_written += 1
+
+    def _usable_fd(self) -> int:
+        if self._fds and self._still_ours(self._fds[-1]):
+            if self._size < self._rotate_bytes:
+                return self._fds[-1]
+        elif self._fds:
+            self._fds.pop()
+        return self._open()
+
+    def _still_ours(self, fd: int) -> bool:
+        """Whether *fd* is our file still: closed by somebody, taken by another file, or deleted are all no."""
+        try:
+            found = os.fstat(fd)
+        except OSError:
+            return False
+        self._size = found.st_size
+        return (found.st_dev, found.st_ino) == self._inode and found.st_nlink > 0
+
+    def _open(self) -> int:
+        now_s = clock.current().monotonic_s()
+        if now_s < self._retry_at_s:
+            raise OSError(self._reason or "the log can't be opened")
+        self._retry_at_s = now_s + RETRY_OPEN_S
+        self._traces.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._next_path()
+        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._retry_at_s = 0.0
+        # on a file system without locks liveness is told by the pid alone
+        with contextlib.suppress(OSError):
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        self._fds.append(fd)
+        found = os.fstat(fd)
+        self._inode, self._size, self.path = (found.st_dev, found.st_ino), 0, path
+        self._append(fd, lines.process_line(self._who, "start", self._service, **self._header()))
+        self._on_new_file()
+        return fd
+
+    def _next_path(self) -> Path:
+        if self.path is not None:
+            stem = re.sub(r"(\.\d+)?\.jsonl$", "", self.path.name)
+            number = 2
+            while (self._traces / f"{stem}.{number}.jsonl").exists():
+                number += 1
+            return self._traces / f"{stem}.{number}.jsonl"
+        service = re.sub(r"[^A-Za-z0-9_.-]+", "_", self._service)[:60].lstrip(".") or "agent"
+        when = re.sub(r"[-:]", "", clock.rfc3339(self._who.started_at)[:19])
+        return self._traces / f"{service}-{when}-{self._who.pid}-{self._who.process_id[:8]}.jsonl"
+
+    def _lost(self, error: OSError) -> None:
+        self._unreported += 1
+        self.lines_dropped += 1
+        self._reason = error.strerror or str(error)
+        if not self._warned:
+            self._warned = True
+            _log.warning(
+                "tracekit can't write its log under %s (%s); the agent goes on, losses are counted and told in the "
+                "log when writing works again",
+                self._traces,
+                self._reason,
+            )
