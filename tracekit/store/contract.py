@@ -164,6 +164,7 @@ class CompensationRow:
     effect_key: str
     tool: str
     args: str
+    """Blob hash of the canonical arguments."""
     key: str
     """Own ledger key, so that an undo is dispatched at most once too."""
     status: EffectStatus = EffectStatus.PENDING
@@ -243,10 +244,20 @@ class TaskState:
 
 @dataclass(frozen=True, slots=True)
 class PutBlob:
-    """Store *data* once under its content hash; writing it again changes nothing."""
+    """
+    Store *data* once under its content hash; writing it again changes nothing.
+
+    A body that no row names is swept away by `prune`, so a body that names others (a list of messages) says so in
+    *refs*. Name an earlier list instead of repeating its hashes, else a store grows with the square of a talk.
+    """
 
     hash: str
+    """`tracekit.snapshot.digest(data)`; another value is refused."""
     data: bytes
+    secret: bool = False
+    """Sealed in the store, whatever the store does with the rest."""
+    refs: tuple[str, ...] = ()
+    """Hashes of the bodies that this one names: they live as long as it does, and `load` brings them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +269,10 @@ class PutStep:
 
 @dataclass(frozen=True, slots=True)
 class InsertEffect:
-    """Book an effect. A row with this key that differs in `args_hash` is a `Conflict`."""
+    """
+    Book an effect. A key that is booked already is a `Conflict`: `effect.other_arguments` when `args_hash` differs,
+    else `effect.booked`; an effect that is there is moved on by `UpdateEffect`.
+    """
 
     row: EffectRow
 
@@ -284,7 +298,10 @@ class AppendEvent:
 
 @dataclass(frozen=True, slots=True)
 class UpdateTask:
-    """Change columns of the task row; names of `TaskRow`, never owner, fence or next_seq."""
+    """
+    Change columns of the task row; names of `TaskRow`, never those that name the task (`task_id`, `trace_id`,
+    `root_step_id`, `function`, `arguments`, `parent_task`, `created_ms`) nor owner, fence, lease or `next_seq`.
+    """
 
     changes: Mapping[str, Any]
 
@@ -352,28 +369,52 @@ class Store(Protocol):
     """
 
     url: str
-    """What `tracekit.open_store` was given, without any password."""
+    """What `open_store` was given, without any password."""
 
     def create(self, task: TaskRow, blobs: Iterable[PutBlob]) -> bool:
         """Admit *task* durably as `queued`; False when the id is already there, and then nothing is written."""
 
     def acquire(
-        self, task_id: str, *, owner: str, ttl_s: float, dead: Sequence[str] = (), recover: bool = True
+        self,
+        task_id: str,
+        *,
+        owner: str,
+        ttl_s: float,
+        dead: Sequence[str] = (),
+        alive: Sequence[str] = (),
+        recover: bool = True,
+        beyond_limit: bool = False,
     ) -> Lease | None:
         """
-        Take the lease, before anything of the task is read.
+        Take the lease, before anything of the task is read; every go raises `attempt` by one.
 
-        Only a queued task, or a running or rolling one whose lease is over or whose owner is in *dead*, can be had;
-        one in review when its last review is decided. Taking it from another owner counts one recovery (before
-        the work, so that a task that kills its process is not retried without end); with `recover=False` only a
-        queued task is taken. Pending effects of the lost owner become `executed_unknown` in the same transaction.
-        None when it can't be had.
+        Only a queued task, or a running or rolling one that nobody owns, whose lease is over or whose owner is in
+        *dead*, can be had; one in review when none of its reviews is open any more (an expired one is not open).
+        Taking a running task from another owner counts one recovery (before the work, so that a task that kills
+        its process is not retried without end); with `recover=False` only a queued task is taken. Pending effects
+        of the lost owner become `executed_unknown` in the same transaction. None when it can't be had.
+
+        Args:
+            dead: Workers whose liveness lock is free: their tasks are taken at once.
+            alive: Workers whose liveness lock is held: never robbed, whatever the clock says of their lease.
+            beyond_limit: Take it also when its recoveries are used up, to lay it before a person; counts nothing.
         """
 
     def claim(
-        self, *, owner: str, ttl_s: float, dead: Sequence[str] = (), functions: Sequence[str] = ()
+        self,
+        *,
+        owner: str,
+        ttl_s: float,
+        dead: Sequence[str] = (),
+        alive: Sequence[str] = (),
+        functions: Sequence[str] = (),
     ) -> Lease | None:
-        """Take the lease of any task that waits for a worker, oldest of the highest priority first."""
+        """
+        Take the lease of any task that `acquire` would give, oldest of the highest priority first; None when none waits.
+
+        Args:
+            functions: Only tasks of these functions; of any when empty.
+        """
 
     def renew(self, lease: Lease, *, ttl_s: float) -> bool:
         """Put the end of the lease off; False when it is lost."""
@@ -389,7 +430,7 @@ class Store(Protocol):
             durable: Synced to the disk before it returns. Light commits before it are synced with it.
 
         Returns:
-            Sequence number of the last event appended, or of the fence check if there was none.
+            The task's last sequence number: that of the last event appended. Numbers have no gaps.
 
         Raises:
             LeaseLost: The fence has moved on; nothing was written.
@@ -436,11 +477,24 @@ class Store(Protocol):
     def register_worker(self, worker: WorkerRow) -> None:
         """Insert the worker or refresh its heartbeat."""
 
+    def forget_worker(self, worker_id: str) -> None:
+        """Remove the worker, after it has given all its leases back; nothing happens when it is unknown."""
+
     def workers(self) -> list[WorkerRow]:
         """All workers known, also dead ones."""
 
-    def prune(self, *, before_ms: int, keep_every: int = 10) -> Mapping[str, int]:
-        """Remove what retention allows; counts of removed rows by table. Never a ledger row of an open task."""
+    def prune(
+        self, *, before_ms: int, keep_every: int = 10, forget_before_ms: int | None = None
+    ) -> Mapping[str, int]:
+        """
+        Remove what retention allows; counts of removed rows by table.
+
+        Events older than *before_ms* go, except the first, the last, those of reviews and every *keep_every*th of a
+        task. Of tasks that ended before *before_ms* the steps go too; task, ledger, reviews and decisions stay, so
+        that the same id is not run twice. Tasks that ended before *forget_before_ms* go whole, ledger included:
+        nothing guards their ids after that. Bodies that no row names any more go. Never anything but events of an
+        open task.
+        """
 
     def close(self) -> None:
         """Checkpoint and close; a closed store refuses everything."""

@@ -1,0 +1,132 @@
+"""The reading half of both SQL stores."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any
+
+import orjson
+
+from tracekit.errors import TracekitError
+from tracekit.model import TaskStatus
+from tracekit.store.base import RuleStore
+from tracekit.store.contract import EventRow, ReviewRow, TaskRow, TaskState, WorkerRow
+from tracekit.store.gathering import Parts, body_hashes
+from tracekit.store.sealed import Bodies
+from tracekit.store.sql_transaction import Execute, blob_checksum
+from tracekit.store.tables import (
+    COMPENSATION,
+    DECISION,
+    EFFECT,
+    EVENT,
+    REVIEW,
+    STEP,
+    TASK,
+    WORKER,
+    Table,
+)
+
+
+class SqlStore(RuleStore):
+    """Reads rows through named statements; a dialect adds its connections."""
+
+    _bodies: Bodies
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Execute]:
+        """Statements that see the store as it is at one moment."""
+
+    @abstractmethod
+    def _executing(self) -> AbstractContextManager[Execute]:
+        """Statements in one light transaction that is committed at the end."""
+
+    @staticmethod
+    @abstractmethod
+    def _to_list(values: Sequence[str]) -> Any:
+        """A list of texts as the dialect takes it."""
+
+    def load(self, task_id: str, *, with_bodies: bool = False) -> TaskState | None:
+        with self._reading() as execute:
+            rows = self._rows(execute, TASK, "task_read", task_id=task_id)
+            if not rows:
+                return None
+            parts = Parts(
+                task=rows[0],
+                steps=self._rows(execute, STEP, "steps_of", task_id=task_id),
+                effects=self._rows(execute, EFFECT, "effects_of", task_id=task_id),
+                reviews=self._rows(execute, REVIEW, "reviews_of", task_id=task_id),
+                compensations=self._rows(execute, COMPENSATION, "compensations_of", task_id=task_id),
+                decisions=self._rows(execute, DECISION, "decisions_of", task_id=task_id),
+            )
+            return parts.state(self._bodies_of(execute, body_hashes(parts, with_steps=with_bodies)))
+
+    def blobs(self, hashes: Iterable[str]) -> dict[str, bytes]:
+        with self._reading() as execute:
+            return {name: data for name, (data, _) in self._read_blobs(execute, hashes).items()}
+
+    def events(self, task_id: str, *, after_seq: int = 0, limit: int = 1000) -> list[EventRow]:
+        with self._reading() as execute:
+            return self._rows(execute, EVENT, "events_of", task_id=task_id, after_seq=after_seq, limit=limit)
+
+    def tasks(
+        self, *, status: Sequence[TaskStatus] = (), after: str = "", limit: int = 1000
+    ) -> list[TaskRow]:
+        statuses = self._to_list([each.value for each in status])
+        with self._reading() as execute:
+            return self._rows(execute, TASK, "tasks_list", after=after, statuses=statuses, limit=limit)
+
+    def reviews(self, *, open_only: bool = True, limit: int = 1000) -> list[ReviewRow]:
+        with self._reading() as execute:
+            return self._rows(execute, REVIEW, "reviews_all", open_only=open_only, limit=limit)
+
+    def register_worker(self, worker: WorkerRow) -> None:
+        with self._executing() as execute:
+            execute("worker_put", WORKER.params(worker, self._bodies))
+
+    def forget_worker(self, worker_id: str) -> None:
+        with self._executing() as execute:
+            execute("worker_delete", {"worker_id": worker_id})
+
+    def workers(self) -> list[WorkerRow]:
+        with self._reading() as execute:
+            return self._rows(execute, WORKER, "workers_all")
+
+    def _rows(self, execute: Execute, table: Table[Any], statement: str, **params: Any) -> list[Any]:
+        return [table.row(values, self._bodies) for values in execute(statement, params)]
+
+    def _bodies_of(self, execute: Execute, hashes: Iterable[str]) -> dict[str, bytes]:
+        """The bodies, and those that they name in turn."""
+        found: dict[str, bytes] = {}
+        wanted = set(hashes)
+        while wanted:
+            refs: set[str] = set()
+            for name, (data, named) in self._read_blobs(execute, wanted).items():
+                found[name] = data
+                refs.update(named)
+            wanted = refs - found.keys()
+        return found
+
+    def _read_blobs(self, execute: Execute, hashes: Iterable[str]) -> dict[str, tuple[bytes, Sequence[str]]]:
+        wanted = sorted(set(hashes))
+        found: dict[str, tuple[bytes, Sequence[str]]] = {}
+        for name, codec, data, refs, crc in execute("blobs_read", {"hashes": self._to_list(wanted)}):
+            if blob_checksum(codec, data, refs) != crc:
+                raise TracekitError(
+                    "store.damaged",
+                    f"expected an intact body {name}, but its checksum does not match; nothing of it was loaded. "
+                    "Copy the store away, then restore it from a backup",
+                )
+            found[name] = self._bodies.read_blob(codec, data, hash=name), orjson.loads(refs) if refs else ()
+        check_all_found(wanted, found)
+        return found
+
+
+def check_all_found(wanted: Iterable[str], found: Mapping[str, Any]) -> None:
+    """Raises `store.missing` when a body is not there."""
+    if missing := sorted(set(wanted) - found.keys()):
+        raise TracekitError(
+            "store.missing",
+            f"expected {len(missing)} more bodies in the store, among them {missing[0]}; it was pruned or never stored",
+        )

@@ -1,0 +1,90 @@
+"""What the rules need of one open transaction; three stores provide it, each in its own dialect."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tracekit.store.contract import (
+    CompensationRow,
+    DecisionRow,
+    EffectRow,
+    EventRow,
+    PutBlob,
+    ReviewRow,
+    StepRow,
+    TaskRow,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """Who asks for a lease, and what it knows of the other workers."""
+
+    owner: str
+    ttl_s: float
+    dead: Sequence[str] = ()
+    """Workers whose liveness lock is free."""
+    alive: Sequence[str] = ()
+    """Workers whose liveness lock is held."""
+
+
+class Transaction(Protocol):
+    """
+    One transaction on the store; all of its writes are kept or none.
+
+    What `task`, `review` and `waiting_task` give back stays as it is until the transaction ends: no other process
+    can change it meanwhile.
+    """
+
+    @property
+    def now_ms(self) -> int:
+        """The store's time: that of the machine for a file, that of the server for a database on the network."""
+
+    def task(self, task_id: str) -> TaskRow | None:
+        """The task, locked; None when unknown."""
+
+    def waiting_task(
+        self, claimant: Claimant, functions: Sequence[str], skip: Sequence[str]
+    ) -> TaskRow | None:
+        """The first task, locked, that may be free for *claimant* and is not in *skip*; None when there is none."""
+
+    def add_task(self, row: TaskRow) -> bool:
+        """Insert *row*; False when the id is taken."""
+
+    def put_task(self, row: TaskRow) -> None:
+        """Replace what may change of the task's row."""
+
+    def put_step(self, row: StepRow) -> None:
+        """Insert or replace."""
+
+    def effect(self, key: str) -> EffectRow | None:
+        """The ledger row; None when not booked."""
+
+    def pending_effects(self, task_id: str) -> list[EffectRow]:
+        """Ledger rows of the task that are pending."""
+
+    def put_effect(self, row: EffectRow) -> None:
+        """Insert or replace."""
+
+    def review(self, review_id: str) -> ReviewRow | None:
+        """The review, locked; None when unknown."""
+
+    def reviews_of(self, task_id: str) -> list[ReviewRow]:
+        """All reviews of the task, oldest first."""
+
+    def put_review(self, row: ReviewRow) -> None:
+        """Insert or replace."""
+
+    def put_compensation(self, row: CompensationRow) -> None:
+        """Insert or replace."""
+
+    def add_decision(self, row: DecisionRow) -> None:
+        """Append."""
+
+    def add_event(self, row: EventRow) -> None:
+        """Append."""
+
+    def put_blob(self, blob: PutBlob) -> None:
+        """Insert unless the hash is there."""
