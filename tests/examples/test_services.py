@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from http.client import HTTPException, IncompleteRead, RemoteDisconnected
 from pathlib import Path
 from typing import Any
@@ -19,18 +18,6 @@ from tracekit.testing.loopback import Fault
 from tracekit.testing.model_server import ModelServer, refund_policy
 from tracekit.testing.service import call
 from tracekit.testing.world import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    with World(tmp_path / "world.jsonl") as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def model() -> Iterator[ModelServer]:
-    with ModelServer() as running:
-        yield running
 
 
 def pay(world: World, *, key: str = "k1", amount: str = "99.50") -> dict[str, object]:
