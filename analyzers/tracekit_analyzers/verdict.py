@@ -1,16 +1,73 @@
 """
-From the diagnoses of one trace to its verdict: one per failing step, repeats up the tree counted once, recovered ones
-apart, and the primary one that says which step failed and which step caused it.
+From the diagnoses of one trace to its verdict: one for each failing step, recovered ones apart, and the primary one that
+says which step failed and which step caused it.
 
-Pure: it gets the diagnoses and a few facts about the steps, and asks no database.
+Pure: it gets the diagnoses and a few facts about the steps, and asks no database. That an error which repeats upwards
+is counted once, at the lowest step that shows it, is settled before, where errors are recognised.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracekit_analyzers.model import Diagnosis
+
+EXPLANATIONS = (
+    "parameter.altered",
+    "parameter.truncated",
+    "output.unparseable",
+    "output.missing_field",
+    "parameter.unknown_reference",
+    "context.stale_value",
+    "context.dangling",
+    "context.overwritten",
+)
+"""Classes that say why a call failed; at the same step they stand for the refusal, in this order."""
+
+SYMPTOMS = frozenset(
+    {
+        "parameter.generated",
+        "parameter.wrong_value",
+        "tool.rejected",
+        "tool.not_found",
+        "tool.error",
+        "tool.hidden_error",
+        "tool.exit_code",
+        "process.exception",
+    }
+)
+"""Classes that say how a call was refused, and leave open why."""
+
+PATTERNS = frozenset(
+    {
+        "orchestration.loop",
+        "orchestration.conflict",
+        "orchestration.dependency",
+        "context.truncated",
+        "timeout.slow",
+    }
+)
+"""Classes about a stretch of steps: they stand beside what is said about its last one."""
+
+SILENT = frozenset(
+    {
+        "parameter.altered",
+        "parameter.unknown_reference",
+        "context.stale_value",
+        "context.overwritten",
+        "context.dangling",
+        "context.truncated",
+        "context.missing_result",
+        "output.unfounded",
+        "orchestration.conflict",
+    }
+)
+"""Classes of which the agent sees nothing: going on is no sign that it got over them."""
+
+SOFT = frozenset({"output.unfounded", "output.empty", "output.refused", "timeout.slow", "tool.exit_code"})
+"""Classes that alone prove no failure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +99,102 @@ def judge(diagnoses: Iterable[Diagnosis], steps: Sequence[StepFact], *, trace_st
         steps: All steps of the trace, by `seq`.
         trace_status: `ok`, `error`, `running`, `killed` or `unknown`.
     """
-    ordered = tuple(sorted(diagnoses, key=lambda d: (d.failed_seq or 0, d.code, d.rule)))
-    return Verdict(ordered, 0 if ordered else None)
+    found = tuple(diagnoses)
+    shown = frozenset(d.failed_step for d in found if d.code not in SILENT and d.code not in PATTERNS)
+    one_each = sorted(_one_for_each_step(found), key=_place)
+    course = _Course(steps, frozenset(d.failed_step for d in one_each), shown, trace_status)
+    settled = tuple(replace(d, recovered=course.got_over(d)) for d in one_each)
+    if trace_status in ("error", "killed") and settled and all(d.recovered for d in settled):
+        # The run failed all the same: what came last was not got over.
+        settled = (*settled[:-1], replace(settled[-1], recovered=False))
+    return Verdict(settled, _primary(settled, course))
+
+
+def _place(diagnosis: Diagnosis) -> tuple[int, int, str, str]:
+    seq = diagnosis.failed_seq
+    return (0 if seq is None else seq, diagnosis.cause_seq or 0, diagnosis.code, diagnosis.rule)
+
+
+def _one_for_each_step(diagnoses: Sequence[Diagnosis]) -> list[Diagnosis]:
+    """What is said about one step, merged: an explanation stands for the refusal it explains and takes its evidence."""
+    by_step: dict[str | None, list[Diagnosis]] = defaultdict(list)
+    kept = []
+    for diagnosis in diagnoses:
+        if diagnosis.failed_step is None or diagnosis.code in PATTERNS:
+            kept.append(diagnosis)
+        else:
+            by_step[diagnosis.failed_step].append(diagnosis)
+    return kept + [_merged(group) for group in by_step.values()]
+
+
+def _merged(group: list[Diagnosis]) -> Diagnosis:
+    first, *rest = sorted(group, key=_weight)
+    evidence = dict.fromkeys(item for diagnosis in (first, *rest) for item in diagnosis.evidence)
+    return replace(first, evidence=tuple(evidence))
+
+
+def _weight(diagnosis: Diagnosis) -> tuple[int, float, str, str]:
+    """Order in which the diagnoses of one step stand for it."""
+    if diagnosis.code in EXPLANATIONS and diagnosis.code not in SOFT:
+        tier = 1
+    elif diagnosis.code in SOFT:
+        tier = 3
+    else:
+        # A time-out, a broken connection or a missing right needs no explanation from the arguments.
+        tier = 2 if diagnosis.code in SYMPTOMS else 0
+    return (tier, -diagnosis.confidence, diagnosis.code, diagnosis.rule)
+
+
+class _Course:
+    """How a trace went on after a step."""
+
+    def __init__(
+        self,
+        steps: Sequence[StepFact],
+        failed: frozenset[str | None],
+        shown: frozenset[str | None],
+        trace_status: str,
+    ) -> None:
+        self._steps = {step.step_id: step for step in steps}
+        self._shown = shown
+        self._last_good: dict[tuple[str, str | None], int] = {}
+        for step in steps:
+            if step.status == "ok" and step.step_id not in failed:
+                self._last_good[step.kind, step.tool_name if step.kind == "tool" else None] = step.seq
+        self._ended_well = trace_status == "ok" and any(
+            step.kind in ("task", "agent") and step.parent_step_id is None and step.status == "ok"
+            for step in steps
+        )
+
+    def got_over(self, diagnosis: Diagnosis) -> bool:
+        """Whether the agent saw the error and the same operation went well later, or the task as a whole did."""
+        step = self._steps.get(diagnosis.failed_step or "")
+        if step is None or (diagnosis.code in SILENT and step.step_id not in self._shown):
+            return False
+        if diagnosis.code in PATTERNS:
+            return False
+        again = self._last_good.get((step.kind, step.tool_name if step.kind == "tool" else None), -1)
+        return self._ended_well or (again > step.seq and step.kind in ("tool", "model"))
+
+    def went_on(self, diagnosis: Diagnosis) -> bool:
+        """Whether a model was asked again after an error that it could see."""
+        if diagnosis.code in SILENT or diagnosis.code in PATTERNS:
+            return False
+        seq = diagnosis.failed_seq if diagnosis.failed_seq is not None else -1
+        return self._last_good.get(("model", None), -1) > seq
+
+
+def _primary(diagnoses: Sequence[Diagnosis], course: _Course) -> int | None:
+    """Index of the diagnosis that stands for the trace: hard over soft, what stopped it over what it survived, earliest cause."""
+    open_ones = [(n, d) for n, d in enumerate(diagnoses) if not d.recovered]
+    if not open_ones:
+        return None
+    return min(
+        open_ones,
+        key=lambda item: (item[1].code in SOFT, course.went_on(item[1]), _cause_place(item[1]), item[0]),
+    )[0]
+
+
+def _cause_place(diagnosis: Diagnosis) -> int:
+    seq = diagnosis.cause_seq if diagnosis.cause_seq is not None else diagnosis.failed_seq
+    return 0 if seq is None else seq

@@ -1,0 +1,26 @@
+-- One row: a step that uses the value which another step wrote under a name, after that name was given another value.
+WITH writes AS (
+  SELECT k.trace_id, k.step_id, k.seq, s.tool_name, k.value AS name, v.value, v.path
+  FROM leaves k
+  JOIN leaves v ON v.trace_id = k.trace_id AND v.step_id = k.step_id AND v.side = 'input'
+    AND lower(v.key) IN ('value', 'content', 'data', 'new_value')
+  JOIN steps s ON s.trace_id = k.trace_id AND s.step_id = k.step_id
+  WHERE k.side = 'input' AND lower(k.key) IN ('key', 'name', 'field', 'variable', 'var', 'slot')
+    AND s.kind IN ('tool', 'step') AND s.status = 'ok'
+), replaced AS (
+  SELECT a.trace_id, a.step_id AS first_step, b.step_id AS second_step, b.seq AS second_seq, a.name, a.value AS old, b.value AS new,
+    lead(b.seq) OVER (PARTITION BY a.trace_id, a.name ORDER BY b.seq) AS next_seq
+  FROM (SELECT *, lead(step_id) OVER w AS next_step FROM writes WINDOW w AS (PARTITION BY trace_id, tool_name, name ORDER BY seq)) a
+  JOIN writes b ON b.trace_id = a.trace_id AND b.step_id = a.next_step AND b.name = a.name
+  WHERE a.value <> b.value AND length(a.value) >= 2
+)
+SELECT r.trace_id, l.step_id AS failed_step, r.second_step AS cause_step, sure('context.overwritten/state') AS confidence,
+  'context.overwritten/state' AS rule,
+  'uses ' || left(r.old, 80) || ', which was replaced under the name ' || left(r.name, 60) || ' by ' || left(r.new, 80) AS message,
+  [fact(r.first_step, 'wrote it under ' || r.name, NULL, r.old), fact(r.second_step, 'wrote another value under the same name', NULL, r.new),
+   fact(l.step_id, 'still uses the first', replace(l.path, '$', '$.input'), l.value)] AS evidence
+FROM replaced r
+JOIN leaves l ON l.trace_id = r.trace_id AND l.seq > r.second_seq AND l.side = 'input' AND l.value = r.old
+ANTI JOIN writes w ON w.trace_id = l.trace_id AND w.step_id = l.step_id
+QUALIFY row_number() OVER (PARTITION BY r.trace_id, l.step_id ORDER BY r.second_seq DESC, l.path) = 1
+ORDER BY r.trace_id, failed_step;

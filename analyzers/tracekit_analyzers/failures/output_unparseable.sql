@@ -1,0 +1,31 @@
+-- One row: a model step whose text the agent could not read.
+WITH errors AS (
+  SELECT trace_id, step_id, seq, kind, said FROM signals
+  WHERE kind <> 'tool' AND regexp_matches(lower(said), 'jsondecodeerror|outputparser|could not parse|cannot parse|failed to parse|parsing error|unparseable|agentparsingerror|is not valid json|invalid json')
+), complaints AS (
+  SELECT m.trace_id, m.hash, m.seq, m.text, row_number() OVER (PARTITION BY m.trace_id, m.seq ORDER BY m.pos) AS nth
+  FROM messages m
+  WHERE m.role IN ('user', 'tool', 'system', 'observation', 'human') AND m.seq > 1
+    AND regexp_matches(left(m.text, 600), '(?is)^\W{0,3}(format error|parsing error|invalid format|error.{0,40}parsing|.{0,120}(could not|cannot|failed to|unable to) (be )?pars|(please |you must |your (output|response|answer) (must|should) ).{0,60}(exactly one|in the (following|correct|required|specified) format|valid json|triple backticks|code block|function call))')
+), answered AS (
+  SELECT c.trace_id, c.text, max_by(s.step_id, s.seq) AS step_id
+  FROM complaints c JOIN steps s ON s.trace_id = c.trace_id AND s.kind = 'model' AND s.seq < c.seq
+  WHERE c.nth = 1 GROUP BY c.trace_id, c.hash, c.text, c.seq
+), closed AS (
+  SELECT c.trace_id, coalesce(c.step_id, c.asked_step) AS step_id, c.asked_step, c.name, c.asked_arguments
+  FROM calls c
+  WHERE regexp_matches(c.asked_arguments, '^\s*\{.*\}\s*$', 's') AND NOT json_valid(c.asked_arguments)
+)
+SELECT trace_id, step_id AS failed_step, step_id AS cause_step, sure('output.unparseable/parser') AS confidence,
+  'output.unparseable/parser' AS rule, 'the answer could not be read: ' || left(said, 160) AS message,
+  [fact(step_id, 'the parser gave up', NULL, said)] AS evidence
+FROM errors
+UNION ALL
+SELECT trace_id, step_id, step_id, sure('output.unparseable/complaint'), 'output.unparseable/complaint',
+  'the agent could not use the answer: ' || left(text, 160), [fact(step_id, 'the reply to it complains about its form', NULL, text)]
+FROM answered
+UNION ALL
+SELECT trace_id, step_id, asked_step, sure('output.unparseable/arguments'), 'output.unparseable/arguments',
+  'the arguments of ' || coalesce(name, 'a call') || ' are not JSON', [fact(asked_step, 'closed, but not JSON', '$.raw', asked_arguments)]
+FROM closed
+ORDER BY trace_id, failed_step;

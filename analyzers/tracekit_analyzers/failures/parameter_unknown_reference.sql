@@ -1,0 +1,57 @@
+-- One row: a tool step with an id-like argument that nothing before it holds, though ids of its kind usually come from somewhere.
+WITH ids AS (
+  SELECT l.trace_id, l.step_id, l.seq, s.tool_name, l.path, lower(l.key) AS key, l.value,
+    -- Two ids are of one shape when their words and numbers stand alike: `credit_card_7334` and `gift_card_12` are `a_a_9`.
+    regexp_replace(regexp_replace(regexp_replace(lower(l.value), '[a-z]*\d+[a-z][a-z0-9]*|[a-z]+\d[a-z0-9]*', 'W', 'g'), '[a-z]+', 'a', 'g'), '\d+', '9', 'g') AS shape
+  FROM leaves l JOIN steps s ON s.trace_id = l.trace_id AND s.step_id = l.step_id
+  WHERE l.side = 'input' AND s.kind = 'tool' AND length(l.value) BETWEEN 4 AND 64
+    AND regexp_matches(l.key, '(?i)(^|_|-)(id|ids|uuid|guid|number|no|num|ref|reference|sku|account|order|ticket|invoice|reservation)$|[a-z](Id|ID|Ids|Number|Ref)$')
+    AND NOT regexp_matches(l.key, '(?i)phone|fax|house|street|page|line|port|room|session|request|trace|span|run|idempotency')
+    AND regexp_matches(l.value, '^[#A-Za-z0-9][A-Za-z0-9_:#-]*$') AND regexp_matches(l.value, '\d')
+    AND NOT regexp_matches(l.value, '^\d{4}-\d{2}(-\d{2})?|^\d{1,2}:\d{2}|^\d{1,4}$')
+), found AS (
+  SELECT DISTINCT trace_id, step_id, path FROM origins WHERE origin_side IN ('output', 'user', 'system', 'assistant')
+), marked AS (
+  SELECT i.*, f.step_id IS NOT NULL AS grounded
+  FROM ids i LEFT JOIN found f ON f.trace_id = i.trace_id AND f.step_id = i.step_id AND f.path = i.path
+), kinds AS (
+  SELECT tool_name, key, shape, count(DISTINCT value) FILTER (grounded) AS good, count(DISTINCT value) FILTER (NOT grounded) AS bad
+  FROM marked GROUP BY tool_name, key, shape
+), near AS (
+  SELECT trace_id, key, shape, min_by(step_id, seq) AS peer_step, min_by(value, seq) AS peer_value
+  FROM marked WHERE grounded GROUP BY trace_id, key, shape
+), candidates AS (
+  SELECT m.*, k.good, n.peer_step, n.peer_value
+  FROM marked m JOIN kinds k USING (tool_name, key, shape) LEFT JOIN near n USING (trace_id, key, shape)
+  WHERE NOT m.grounded AND (k.good >= 4 * k.bad OR n.peer_step IS NOT NULL AND k.good >= k.bad)
+), heard AS (
+  -- The value may stand inside a longer word or text that the lineage did not cut into tokens.
+  SELECT c.trace_id, c.step_id, c.path FROM candidates c JOIN messages m ON m.trace_id = c.trace_id
+  WHERE m.seq <= c.seq AND m.role IN ('user', 'system', 'tool', 'developer', 'human') AND contains(lower(m.text), lower(c.value))
+  UNION
+  SELECT c.trace_id, c.step_id, c.path FROM candidates c JOIN steps s ON s.trace_id = c.trace_id AND s.seq < c.seq
+  WHERE contains(lower(s.output_text), lower(c.value)) AND s.kind <> 'model'
+     OR s.kind IN ('task', 'agent', 'step') AND contains(lower(s.input::VARCHAR), lower(c.value))
+), offered AS (
+  SELECT c.trace_id, c.step_id, c.path, min(l.value) AS value, min_by(l.step_id, l.value) AS step_id_of_value
+  FROM candidates c JOIN leaves l ON l.trace_id = c.trace_id AND l.seq < c.seq AND l.side = 'output' AND lower(l.key) = c.key AND l.value <> c.value
+  GROUP BY c.trace_id, c.step_id, c.path
+), invented AS (
+  SELECT c.*, o.value AS offered_value, o.step_id_of_value, g.said
+  FROM candidates c ANTI JOIN heard h ON h.trace_id = c.trace_id AND h.step_id = c.step_id AND h.path = c.path
+  LEFT JOIN offered o ON o.trace_id = c.trace_id AND o.step_id = c.step_id AND o.path = c.path
+  LEFT JOIN signals g ON g.trace_id = c.trace_id AND g.step_id = c.step_id
+  QUALIFY row_number() OVER (PARTITION BY c.trace_id, c.step_id ORDER BY c.path) = 1
+)
+SELECT i.trace_id, i.step_id AS failed_step, coalesce(a.asked_step, i.step_id) AS cause_step,
+  sure('parameter.unknown_reference/' || CASE WHEN i.said IS NULL THEN 'no_source' ELSE 'refused' END) AS confidence,
+  'parameter.unknown_reference/' || CASE WHEN i.said IS NULL THEN 'no_source' ELSE 'refused' END AS rule,
+  i.key || ' ' || i.value || ' of ' || i.tool_name || ' stands in no earlier output, user or system text' AS message,
+  list_filter([
+    fact(i.step_id, 'no earlier output, user or system text holds this id', replace(i.path, '$', '$.input'), i.value),
+    CASE WHEN i.peer_step IS NOT NULL THEN fact(i.peer_step, 'an id of the same shape that does have a source', NULL, i.peer_value)
+         ELSE fact(NULL, i.good || ' ids of this shape in this log do have a source', NULL, i.shape) END,
+    CASE WHEN i.offered_value IS NOT NULL THEN fact(i.step_id_of_value, 'what an earlier output offered under that name', NULL, i.offered_value) END,
+    CASE WHEN i.said IS NOT NULL THEN fact(i.step_id, 'the tool answered', '$.output', i.said) END], lambda f: f IS NOT NULL) AS evidence
+FROM invented i LEFT JOIN askers a ON a.trace_id = i.trace_id AND a.step_id = i.step_id
+ORDER BY i.trace_id, failed_step;

@@ -1,0 +1,59 @@
+-- Macros that know how failure is worded. They get short texts in lower case; the caller cuts and lowers them.
+
+-- Whether the beginning of a tool's text answer says that it failed. Case counts: `KeyError:` is an exception, `keyerror` is not.
+CREATE OR REPLACE TEMP MACRO opens_with_error(head) AS
+  regexp_matches(head, '^\W{0,3}(?i:error|errors|an error (has )?occurred|exception|fatal|traceback \(most recent|failed to|failure|failed|unknown action|unknown tool|unknown command|permission denied|access denied|unauthorized|forbidden|http error|bad request|internal server error|service unavailable|bad gateway|gateway time-?out|too many requests|rate limit|no such (tool|function|file)|command not found|mcp error|invalid (arguments?|parameters?|input|request|url|json))\b')
+  OR regexp_matches(head, '^\W{0,3}[A-Za-z_][\w.]*(Error|Exception|Timeout)\b\s*($|[:(\n])')
+  OR regexp_matches(head, '(?is)^\W{0,3}(the )?(last )?(command|call|request|operation|tool|process|execution|code)\b.{0,400}\b(timed out|has been killed)')
+  OR regexp_matches(head, '(?i)^\W{0,3}(tool|function|request|call|execution) [^.\n]{0,80}\b(failed|not found|does not exist|was rejected)\b')
+  OR regexp_matches(head, '(?i)^\W{0,3}(an )?api key is (required|missing|invalid)|^<tool_use_error>');
+
+-- Exit code that a text answer states in its first lines; null when it states none.
+CREATE OR REPLACE TEMP MACRO stated_exit_code(head) AS
+  TRY_CAST(coalesce(
+    nullif(regexp_extract(head, '(?i)^\W{0,3}(?:process |command )?(?:exited with |failed with )?(?:exit|return) ?code:? ?(-?\d+)', 1), ''),
+    nullif(regexp_extract(head, '(?i)^\W{0,3}process exited with code (-?\d+)', 1), ''),
+    nullif(regexp_extract(head, '(?i)^\s*<(?:returncode|exit_code)>(-?\d+)<', 1), '')) AS INTEGER);
+
+-- Whether the only message of a body, in lower case, speaks of failure.
+CREATE OR REPLACE TEMP MACRO speaks_of_failure(said) AS
+  regexp_matches(said, '(does not|doesn''t|did not|do not) exist|not found|forbidden|unauthori[sz]ed|not authori[sz]ed|access (is )?denied|permission denied|api key|not subscribed|disabled for your|exceeds? (the|your) |too many requests|rate limit|quota|^unknown |^invalid |^missing |is invalid|is required|must be |bad request|internal server error|unavailable|timed? ?out|^failed |^error|^could not|^cannot|^unable to|error (occurred|while)|not allowed|not supported');
+
+-- A status number in HTTP's sense: `status 503`, `HTTP 429`, `404 Client Error`; never a bare number.
+CREATE OR REPLACE TEMP MACRO says_status(said, digits) AS
+  regexp_matches(said, '(status|code|http|error)\W{0,3}(code)?\W{0,12}' || digits || '\b')
+  OR regexp_matches(said, '(^|\D)' || digits || ' ?:? ?(client|server|internal|bad|service|gateway|too many|not found|unauthori|forbidden|unprocessable|payment|conflict|gone)');
+
+-- Failure code for what an error text says, in lower case; null when it says nothing that decides.
+-- The order is that of certainty: what the transport says comes before what the tool says about its arguments.
+CREATE OR REPLACE TEMP MACRO worded_code(said) AS CASE
+  WHEN regexp_matches(said, 'recursion.?limit|max(imum)? (number of |allowed )?(agent )?(steps|turns|iterations|rounds)|(step|turn|iteration|round)s? limit|maxturnsexceeded|graphrecursion|limitreached')
+    THEN 'orchestration.limit'
+  WHEN regexp_matches(said, '^\W{0,3}(asyncio\.|concurrent\.futures\.\w*\.?)?(cancellederror|keyboardinterrupt)|(cancelled|canceled|interrupted|aborted|stopped) by (the )?(user|person|operator|human)')
+    THEN 'process.cancelled'
+  WHEN regexp_matches(said, 'context.?(length|window|limit)|maximum context|prompt is too long|input is too long|too many (input )?tokens|token limit (was )?exceeded|exceeds? the (maximum|model).{0,40}tokens')
+    THEN 'context.overflow'
+  WHEN says_status(said, '429') OR regexp_matches(said, 'too many requests|rate.?limit|quota (exceeded|reached)|exceeded your.{0,20}quota|throttl|resource.?exhausted|ratelimit')
+    THEN 'timeout.rate_limited'
+  WHEN says_status(said, '50\d') OR says_status(said, '52\d') OR regexp_matches(said, 'internal server error|bad gateway|service.{0,12}unavailable|gateway.?time-?out|connection (was )?(refused|reset|aborted|closed)|connect(ion)?.?error|econn(refused|reset|aborted)|name resolution|name or service not known|getaddrinfo|network is unreachable|host.{0,8}unreachable|temporarily unavailable|overloaded|broken pipe|remote end closed|server disconnected|remoteprotocolerror|apiconnection')
+    THEN 'timeout.unavailable'
+  WHEN regexp_matches(said, 'timed? ?-?out|timeout|deadline.?exceeded|no (answer|response|reply) (came|within|was received|from)|outcomeunknown|outcome unknown')
+    THEN 'timeout.no_answer'
+  WHEN regexp_matches(said, '(unknown|no such|invalid|nonexistent|unrecogni[sz]ed) (tool|function|action)|(tool|function) [^ ]{1,80} (is |was )?(not found|not registered|not available|does not exist)|tool not found|function not found')
+    THEN 'output.unknown_tool'
+  WHEN regexp_matches(said, 'no such (endpoint|route)|(endpoint|route|api)\b.{0,80}(does not|doesn''t) exists?|(endpoint|route) not found|^method not found|no longer (exists|supported|available)|has been (removed|retired|renamed)|\b410 gone|api version|(unknown|unexpected|no such) (field|column|key|property) .{0,60}(response|answer|reply)')
+    THEN 'tool.schema_changed'
+  WHEN says_status(said, '401') OR says_status(said, '403') OR regexp_matches(said, 'unauthori[sz]ed|not authori[sz]ed|forbidden|permission ?(is )?(denied|error|required)|permissionerror|access (is |was )?denied|api key|authenticat|credential|not subscribed|subscription|requires? (admin|root|sudo)|operation not permitted')
+    THEN 'tool.permission'
+  WHEN regexp_matches(said, 'unterminated string|unexpected end of|end of file while parsing|eof while parsing|incomplete json')
+    THEN 'parameter.truncated'
+  WHEN regexp_matches(said, 'payment amount|(amount|sum|total)s? .{0,30}(do(es)? not|doesn''t) (add up|match)|wrong state|(non-|not |is already |cannot be )(pending|cancelled|delivered|closed|open|returned|exchanged|modified|completed)|cannot be used (for|to|with)|out of range|(should|must) (equal|match)|mismatch|does not belong|not (in|part of) the|conflicts? with|number of .{0,40}(should|must) be')
+    THEN 'parameter.wrong_value'
+  WHEN regexp_matches(said, 'unexpected keyword|missing .{0,20}required|required (property|field|parameter|argument|positional)|\bis (a )?required|field required|validation ?error|invalid (argument|parameter|input|type|value|json|format|request|literal|query|url|date)|must be |should be (an?|of type) |expected .{1,60} (but )?got|not a valid|takes \d+ positional|could not parse|is not of type|not one of|bad request|jsondecodeerror|unprocessable|amount of values|^unknown service|no such option|unrecogni[sz]ed (arguments|option)')
+    OR says_status(said, '400') OR says_status(said, '422')
+    THEN 'parameter.generated'
+  WHEN regexp_matches(said, 'not found|no such|does not exist|doesn''t exist|no results|cannot find|could not find|unknown (id|user|order|item|account|customer)|was not archived|no (user|order|item|record|match)') OR says_status(said, '404')
+    THEN 'tool.not_found'
+  WHEN regexp_matches(said, 'refused|declined|rejected|not enough|insufficient|not available|unavailable|not eligible|cannot |can not|can''t|not allowed|policy|limit|exceeds|already|only .{1,40} (can|may)')
+    THEN 'tool.rejected'
+  END;

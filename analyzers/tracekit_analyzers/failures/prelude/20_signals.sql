@@ -1,0 +1,98 @@
+-- One row: a model or tool step that shows an error, or another step whose error no step below it shows.
+-- `shown_by` says how it is known: `status`, `exit_code`, `body`, `text`; `code` is the failure class that the words decide.
+CREATE OR REPLACE TEMP TABLE signals AS
+WITH heads AS (
+  SELECT trace_id, step_id, seq, kind, tool_name, status, error_type, error_message, error_stack, finish_reason,
+         effect_status, output,
+         CASE WHEN kind = 'tool' THEN ltrim(left(output_text, 700)) END AS head,
+         TRY_CAST(coalesce(attributes ->> 'exit_code', attributes ->> '$."process.exit.code"') AS INTEGER) AS exit_attribute
+  FROM steps
+  WHERE kind <> 'retry' AND (kind = 'tool' OR status IN ('error', 'unknown'))
+), bodies AS (
+  SELECT *,
+    CASE WHEN status = 'error' OR kind <> 'tool' THEN NULL
+         WHEN json_type(output) = 'OBJECT' THEN output
+         WHEN starts_with(head, '{') THEN TRY_CAST(output ->> '$' AS JSON) END AS body
+  FROM heads
+), fields AS (
+  SELECT * EXCLUDE (body), body,
+    coalesce(
+      nullif(CASE WHEN json_type(body, '$.error') IN ('VARCHAR', 'OBJECT', 'ARRAY') THEN body ->> '$.error' END, ''),
+      nullif(CASE WHEN json_type(body, '$.errors') IN ('VARCHAR', 'OBJECT', 'ARRAY') THEN body ->> '$.errors' END, ''),
+      nullif(CASE WHEN json_type(body, '$.exception') = 'VARCHAR' THEN body ->> '$.exception' END, ''),
+      nullif(CASE WHEN json_type(body, '$.Error') IN ('VARCHAR', 'OBJECT') THEN body ->> '$.Error' END, '')) AS error_field,
+    coalesce(body ->> '$.message', body ->> '$.detail', body ->> '$.error_description', body ->> '$.msg', body ->> '$.reason') AS message_field,
+    coalesce(TRY_CAST(body ->> '$.status' AS INTEGER), TRY_CAST(body ->> '$.statusCode' AS INTEGER),
+             TRY_CAST(body ->> '$.status_code' AS INTEGER), TRY_CAST(body ->> '$.http_status' AS INTEGER),
+             TRY_CAST(body ->> '$.code' AS INTEGER)) AS status_field,
+    lower(coalesce(body ->> '$.status', body ->> '$.result', '')) AS status_word,
+    lower(coalesce(body ->> '$.success', body ->> '$.ok', body ->> '$.is_success')) = 'false'
+      OR lower(coalesce(body ->> '$.isError', body ->> '$.is_error')) = 'true' AS says_no,
+    ltrim(left(coalesce(
+      CASE WHEN json_type(body, '$.response') IN ('VARCHAR', 'OBJECT') THEN body ->> '$.response' END,
+      CASE WHEN json_type(body, '$.result') = 'VARCHAR' THEN body ->> '$.result' END,
+      CASE WHEN json_type(body, '$.output') = 'VARCHAR' THEN body ->> '$.output' END,
+      CASE WHEN json_type(body, '$.content') = 'VARCHAR' THEN body ->> '$.content' END, ''), 600)) AS inner_head
+  FROM bodies
+), inner_fields AS (
+  SELECT *,
+    -- An inner body is often the text form of another language's dictionary, so its keys are read as text.
+    regexp_extract(inner_head, '^\{\s*[''"](?:message|error|detail|msg)[''"]\s*:\s*[''"]+(.{1,400}?)[''"]+\s*[,}]', 1) AS inner_message,
+    TRY_CAST(nullif(regexp_extract(inner_head, '^\{\s*[''"](?:status|statusCode|status_code|code)[''"]\s*:\s*[''"]?(\d{3})\b', 1), '') AS INTEGER) AS inner_status,
+    regexp_extract(inner_head, '(?is)<(?:title|h1)>\s*((?:\d{3} )?(?:forbidden|not found|unauthorized|bad request|bad gateway|service unavailable|access denied|error)[^<]{0,80})<', 1) AS inner_page,
+    coalesce(exit_attribute, stated_exit_code(head)) AS exit_code
+  FROM fields
+), judged AS (
+  SELECT *,
+    CASE
+      WHEN status = 'error' THEN 'status'
+      WHEN effect_status = 'executed_unknown' THEN 'status'
+      WHEN status = 'unknown' AND error_type IS NOT NULL THEN 'status'
+      WHEN kind <> 'tool' THEN NULL
+      WHEN exit_code <> 0 THEN 'exit_code'
+      WHEN exit_attribute = 0 THEN NULL
+      WHEN error_field NOT IN ('[]', '{}', 'null', 'none', 'None', 'false') THEN 'body'
+      WHEN says_no THEN 'body'
+      WHEN status_field BETWEEN 400 AND 599 AND (message_field IS NOT NULL OR len(json_keys(body)) <= 3) THEN 'body'
+      WHEN status_word IN ('error', 'failed', 'failure', 'fail') THEN 'body'
+      WHEN len(json_keys(body)) <= 2 AND speaks_of_failure(lower(left(message_field, 400))) THEN 'body'
+      WHEN speaks_of_failure(lower(inner_message)) OR inner_status BETWEEN 400 AND 599 OR inner_page <> '' THEN 'body'
+      WHEN inner_head <> '' AND NOT starts_with(inner_head, '{') AND opens_with_error(inner_head) THEN 'body'
+      WHEN len(inner_head) BETWEEN 1 AND 160 AND NOT starts_with(inner_head, '{') AND NOT starts_with(inner_head, '[')
+           AND speaks_of_failure(lower(inner_head)) THEN 'body'
+      WHEN NOT starts_with(head, '{') AND NOT starts_with(head, '[{') AND opens_with_error(head) THEN 'text'
+    END AS shown_by
+  FROM inner_fields
+), said AS (
+  SELECT trace_id, step_id, seq, kind, tool_name, status, error_type, error_stack, effect_status, exit_code, shown_by,
+    left(CASE
+      WHEN shown_by = 'status' THEN
+        concat_ws(': ', nullif(error_type, ''), nullif(coalesce(error_message, head), ''))
+      WHEN shown_by = 'body' THEN
+        coalesce(nullif(concat_ws(' ', CASE WHEN error_field NOT IN ('[]', '{}') THEN error_field END, message_field,
+          CASE WHEN status_field BETWEEN 400 AND 599 THEN 'status ' || status_field END), ''),
+          nullif(inner_message, ''), nullif(inner_page, ''), nullif(inner_head, ''), head)
+      ELSE head END, 500) AS said
+  FROM judged WHERE shown_by IS NOT NULL
+), lowest AS (
+  -- An error that a step below shows as well is told there, once.
+  SELECT s.* FROM said s
+  WHERE s.kind = 'model' OR NOT EXISTS (
+    SELECT 1 FROM steps child JOIN said below ON below.trace_id = child.trace_id AND below.step_id = child.step_id
+    WHERE child.trace_id = s.trace_id AND child.parent_step_id = s.step_id)
+)
+SELECT *,
+  CASE
+    WHEN effect_status = 'executed_unknown' AND coalesce(worded_code(lower(said)), '') NOT LIKE 'timeout.%' THEN 'timeout.no_answer'
+    WHEN status = 'unknown' AND coalesce(worded_code(lower(said)), '') NOT LIKE 'timeout.%' THEN 'timeout.no_answer'
+    WHEN worded_code(lower(said)) IS NOT NULL AND (kind IN ('tool', 'model')
+         OR worded_code(lower(said)) SIMILAR TO '(timeout|context)\..*') THEN
+      CASE WHEN shown_by = 'exit_code' AND worded_code(lower(said)) NOT LIKE 'timeout.%' THEN 'tool.exit_code'
+           WHEN kind = 'model' AND worded_code(lower(said)) SIMILAR TO '(tool.not_found|tool.rejected|parameter.wrong_value)' THEN 'process.exception'
+           ELSE worded_code(lower(said)) END
+    WHEN shown_by = 'exit_code' THEN 'tool.exit_code'
+    WHEN kind <> 'tool' THEN 'process.exception'
+    WHEN shown_by = 'body' THEN 'tool.hidden_error'
+    WHEN shown_by = 'text' AND regexp_matches(said, '^(?i:error)\W') AND NOT regexp_matches(said, '[A-Za-z](Error|Exception)\b|Traceback') THEN 'tool.rejected'
+    ELSE 'tool.error' END AS code
+FROM lowest;

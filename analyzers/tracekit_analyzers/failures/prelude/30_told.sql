@@ -1,0 +1,27 @@
+-- One fact of a diagnosis; `value` is cut to what a screen shows.
+CREATE OR REPLACE TEMP MACRO fact(at_step, what, at_path, shown) AS
+  {'step': at_step::VARCHAR, 'what': what::VARCHAR, 'path': at_path::VARCHAR, 'value': left(shown::VARCHAR, 500)};
+
+-- One row: a tool step with the model step that asked for it and the argument text as it was written.
+CREATE OR REPLACE TEMP TABLE askers AS
+SELECT c.trace_id, c.step_id, max_by(c.asked_step, c.asked_seq) AS asked_step, max(c.asked_seq) AS asked_seq,
+       max_by(c.asked_arguments, c.asked_seq) AS asked_arguments
+FROM calls c WHERE c.step_id IS NOT NULL AND c.asked_step IS NOT NULL AND (c.seq IS NULL OR c.asked_seq <= c.seq)
+GROUP BY c.trace_id, c.step_id;
+
+-- One row: a step whose own error says in words that it is of the wanted class. The cause is the step itself.
+CREATE OR REPLACE TEMP MACRO told(wanted, saying) AS TABLE
+SELECT trace_id, step_id AS failed_step, step_id AS cause_step,
+  sure(wanted || '/' || shown_by) AS confidence, wanted || '/' || shown_by AS rule,
+  coalesce(tool_name, kind) || ' ' || saying || ': ' || left(said, 160) AS message,
+  [fact(step_id, CASE shown_by WHEN 'status' THEN 'it ended in an error' WHEN 'exit_code' THEN 'it ended with exit code ' || exit_code
+        WHEN 'body' THEN 'status ' || status || ', but the body of its answer reports a failure' ELSE 'its answer begins with words of failure' END,
+        CASE WHEN shown_by IN ('body', 'text') THEN '$.output' END, said)] AS evidence
+FROM signals WHERE code = wanted;
+
+-- The same, with the model step that wrote the call as the cause.
+CREATE OR REPLACE TEMP MACRO told_of_model(wanted, saying) AS TABLE
+SELECT t.* EXCLUDE (cause_step, evidence), coalesce(a.asked_step, t.failed_step) AS cause_step,
+  CASE WHEN a.asked_arguments IS NULL THEN t.evidence
+       ELSE list_append(t.evidence, fact(a.asked_step, 'the model asked with these arguments', '$.raw', a.asked_arguments)) END AS evidence
+FROM told(wanted, saying) t LEFT JOIN askers a ON a.trace_id = t.trace_id AND a.step_id = t.failed_step;

@@ -1,0 +1,4 @@
+-- One row: a step whose error says so in words.
+SELECT trace_id, failed_step, cause_step, confidence, rule, message, evidence
+FROM told('tool.permission', 'was not allowed')
+ORDER BY trace_id, failed_step;
