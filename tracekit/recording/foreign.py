@@ -54,6 +54,8 @@ class ForeignSpan:
     events: Sequence[ForeignEvent] = ()
     resource: Mapping[str, Any] = field(default_factory=dict)
     scope: str | None = None
+    dropped: int = 0
+    """Attributes that the producer says it dropped; the oldest go first, so messages are then missing."""
 
 
 _KINDS: tuple[tuple[str, Mapping[str, StepKind]], ...] = (
@@ -145,7 +147,6 @@ _INPUT = (
     "gcp.vertex.agent.tool_call_args",
     "traceloop.entity.input",
     "input.value",
-    "tool.parameters",
     "langfuse.observation.input",
     "mlflow.spanInputs",
     "tool_arguments",
@@ -203,7 +204,7 @@ _OUTPUT_TOKENS = (
     "ai.usage.outputTokens",
     "ai.usage.completionTokens",
 )
-_COST = ("tracekit.cost", "llm.cost.total", "gen_ai.usage.cost", "mlflow.llm.cost")
+_COST = ("tracekit.usage.cost", "llm.cost.total", "gen_ai.usage.cost", "mlflow.llm.cost")
 _FINISH = ("gen_ai.response.finish_reasons", "ai.response.finishReason", "llm.finish_reason")
 _ERROR_TYPE = ("error.type", "exception.type")
 _ERROR_MESSAGE = ("exception.message", "error.message", "langfuse.observation.status_message")
@@ -215,12 +216,13 @@ _OWN = (
     "checkpoint",
     "seq",
     "depends_on",
-    "effect",
     "agent",
     "process_id",
     "pid",
 )
 """Our own fields on the wire as `tracekit.NAME`."""
+
+_LEFT_OUT_EMPTY = ("attributes", "usage", "asked", "messages", "said", "effect")
 
 _REPEATED = (
     "llm.input_messages.",
@@ -293,12 +295,18 @@ def translate(span: ForeignSpan) -> dict[str, Any]:
     """
     Fields of a native `step` line, without those that are not known.
 
-    Beside them stands `messages`, the list that a model step was sent, as OpenAI's chat messages; the caller takes it
-    out and makes `context` of it. It is missing when the span does not say what was sent.
+    Beside them stand three that are not of that line, on model steps only; the caller takes them out (`talk_of`) and
+    makes `context` and `message` lines of them: `messages`, what was sent, and `said`, what came back, both as OpenAI's
+    chat messages and missing when the span does not say; `messages_cut`, when some of those sent are known to be lost.
     """
     taken = _Taken(span.attributes)
     kind = kind_of(span)
-    fields: dict[str, Any] = {**_identity(span), "kind": str(kind), "name": span.name, **_own_fields(taken)}
+    fields: dict[str, Any] = {
+        **_identity(span),
+        "kind": str(kind),
+        "name": taken.text(("tracekit.name",)) or span.name,
+        **_own_fields(taken),
+    }
     if kind is StepKind.MODEL:
         fields.update(_model_fields(span, taken))
     else:
@@ -306,7 +314,8 @@ def translate(span: ForeignSpan) -> dict[str, Any]:
     fields["agent"] = fields.get("agent") or taken.text(_AGENT)
     fields.update(_outcome(span, taken))
     fields["attributes"] = _rest(span, taken)
-    return {key: value for key, value in fields.items() if value is not None and value != {} and value != []}
+    empty = {key for key in _LEFT_OUT_EMPTY if not fields.get(key)}
+    return {key: value for key, value in fields.items() if value is not None and key not in empty}
 
 
 def _identity(span: ForeignSpan) -> dict[str, Any]:
@@ -332,7 +341,12 @@ def _time(ns: int | None) -> str | None:
 
 
 def _own_fields(taken: _Taken) -> dict[str, Any]:
-    return {name: json_value(taken.first((f"tracekit.{name}",))) for name in _OWN}
+    fields = {name: json_value(taken.first((f"tracekit.{name}",))) for name in _OWN}
+    effect = {
+        name: taken.first((f"tracekit.effect.{name}",)) for name in ("risk", "key", "status", "idempotent")
+    }
+    taken.used.add("tracekit.kind")
+    return {**fields, "effect": {key: value for key, value in effect.items() if value is not None}}
 
 
 def _call_fields(span: ForeignSpan, taken: _Taken, kind: StepKind) -> dict[str, Any]:
@@ -346,7 +360,7 @@ def _call_fields(span: ForeignSpan, taken: _Taken, kind: StepKind) -> dict[str, 
             (span.attributes[name] for name in _ASKED_RAW if isinstance(span.attributes.get(name), str)), None
         )
         fields["model_raw_output"] = raw
-        taken.used.add("tracekit.raw")
+        taken.used.add("tracekit.model_raw_output")
     fields["input_snapshot"] = json_value(taken.first(_INPUT))
     fields["output_snapshot"] = json_value(taken.first(_OUTPUT))
     taken.used.update(("input.mime_type", "output.mime_type"))
@@ -355,7 +369,7 @@ def _call_fields(span: ForeignSpan, taken: _Taken, kind: StepKind) -> dict[str, 
 
 def _model_fields(span: ForeignSpan, taken: _Taken) -> dict[str, Any]:
     sent, said = _sent(span, taken), _said(span, taken)
-    raw = taken.text(("tracekit.raw",)) or raw_text(said)
+    raw = taken.text(("tracekit.model_raw_output",)) or raw_text(said)
     reasons = json_value(taken.first(_FINISH))
     reason = reasons[0] if isinstance(reasons, list) and reasons else reasons
     used = {
@@ -366,11 +380,32 @@ def _model_fields(span: ForeignSpan, taken: _Taken) -> dict[str, Any]:
     return {
         "model": taken.text(_MODEL),
         "messages": sent,
+        "said": [
+            {key: value for key, value in message.items() if key != "finish_reason"} for message in said
+        ],
+        "messages_cut": True if span.dropped or _has_gap(span.attributes) else None,
         "model_raw_output": raw,
-        "asked": asked_of(said),
+        "asked": json_value(taken.first(("tracekit.asked",))) or asked_of(said),
         "finish_reason": reason or next((m["finish_reason"] for m in said if m.get("finish_reason")), None),
         "usage": {key: value for key, value in used.items() if value is not None},
     }
+
+
+def talk_of(fields: dict[str, Any]) -> tuple[list[Message], list[Message], bool]:
+    """What was sent and what came back, taken out of the *fields* of `translate`, and whether all of it is there."""
+    sent, said = fields.pop("messages", []), fields.pop("said", [])
+    return sent, said, not fields.pop("messages_cut", False)
+
+
+def _has_gap(attributes: Mapping[str, Any]) -> bool:
+    """Whether flattened messages are missing: at 128 attributes the oldest are dropped, and with them low numbers."""
+    for prefix in _PROMPT_LISTS:
+        start = prefix + "."
+        numbers = {key[len(start) :].partition(".")[0] for key in attributes if key.startswith(start)}
+        found = {int(number) for number in numbers if number.isdigit()}
+        if found and max(found) + 1 != len(found):
+            return True
+    return False
 
 
 def _sent(span: ForeignSpan, taken: _Taken) -> list[Message]:
@@ -459,10 +494,13 @@ def _outcome(span: ForeignSpan, taken: _Taken) -> dict[str, Any]:
     raised = next((event.attributes for event in span.events if event.name == "exception"), {})
     own = taken.text(("tracekit.status",))
     kind = taken.text(_ERROR_TYPE) or raised.get("exception.type")
+    left = str(kind or "").rpartition(".")[2] in ("CancelledError", "GeneratorExit")
     failed = code == "error" or taken.all.get("langfuse.observation.level") == "ERROR"
     failed = failed or (code != "ok" and kind is not None)
     if own in {str(status) for status in StepStatus}:
         fields: dict[str, Any] = {"status": own}
+    elif left and code != "error":
+        fields = {"status": str(StepStatus.ABANDONED)}
     elif failed:
         fields = {"status": str(StepStatus.ERROR)}
     else:
@@ -505,6 +543,6 @@ def demoted(fields: Mapping[str, Any]) -> dict[str, Any]:
 
     Two instrumentations that see one call make two spans of it, the outer one around the inner: tokens must count once.
     """
-    dropped = ("usage", "asked", "messages", "context", "model_raw_output", "finish_reason")
+    dropped = ("usage", "asked", "messages", "said", "messages_cut", "model_raw_output", "finish_reason")
     kept = {key: value for key, value in fields.items() if key not in dropped}
     return {**kept, "kind": str(StepKind.STEP)}

@@ -7,7 +7,29 @@ Of readers that are equally sure of a file the first one in this list takes it.
 from __future__ import annotations
 
 from tracekit_analyzers.model import Reader
-from tracekit_analyzers.readers import openai_chat
+from tracekit_analyzers.readers import (
+    agentops,
+    jaeger,
+    js_spans,
+    native,
+    openai_chat,
+    openinference_tree,
+    otel_console,
+    otlp,
+    phoenix,
+    span_samples,
+)
 
-READERS: tuple[Reader, ...] = (openai_chat.READER,)
+READERS: tuple[Reader, ...] = (
+    native.READER,
+    otlp.READER,
+    otel_console.READER,
+    jaeger.READER,
+    phoenix.READER,
+    js_spans.READER,
+    openinference_tree.READER,
+    agentops.READER,
+    span_samples.READER,
+    openai_chat.READER,
+)
 """Every reader, the most particular formats first."""

@@ -148,7 +148,9 @@ class Run:
                 record[key] = value
         if started_ns is not None and finished_ns is not None:
             record["duration_ms"] = (finished_ns - started_ns) / 1_000_000
-        record.update((key, value) for key, value in fields.items() if value is not None and value != {})
+        if not fields.get("attributes"):
+            fields.pop("attributes", None)
+        record.update((key, value) for key, value in fields.items() if value is not None)
         return record
 
 

@@ -104,8 +104,14 @@ class JsonStream:
         rest = self._text[self._pos : self._pos + 200]
         self._damage.bad(file=self._file.name, line=None, offset=offset, reason=reason, data=rest)
 
+    def _next_object(self) -> bool:
+        """Go to the next object that begins a line; False when there is none. All is read by then: `_value` tried."""
+        start = self._text.find("\n{", self._pos)
+        self._pos = start + 1
+        return start >= 0
+
     def items(self) -> Iterator[Any]:
-        """Elements of each top-level list, and each other top-level value; stops at what is not JSON and tells it."""
+        """Elements of each top-level list, and each other top-level value; what is no JSON is told and passed over."""
         while self._peek():
             if self._text[self._pos] == "[":
                 self._pos += 1
@@ -116,7 +122,9 @@ class JsonStream:
                 value = self._value()
             except (ValueError, RecursionError) as error:
                 self._bad(f"not_json: {error}")
-                return
+                if not self._next_object():
+                    return
+                continue
             self._damage.counted(1)
             yield value
 

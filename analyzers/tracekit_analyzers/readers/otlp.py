@@ -1,0 +1,151 @@
+"""
+OTLP/JSON traces: JSON Lines of `TracesData` (collector, SDK file exporter), one object, and Tempo's `batches`.
+
+Lines with logs or metrics may stand between; they are counted and passed over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tracekit.recording.foreign import ForeignEvent, ForeignSpan
+from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
+from tracekit_analyzers.readers._run import file_key
+from tracekit_analyzers.readers._source import items, lines, peek, peek_lines
+from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
+from tracekit_analyzers.readers._time import epoch_ns
+
+_TRACES = ("resourceSpans", "batches")
+_OTHERS = ("resourceLogs", "resourceMetrics", "resourceProfiles")
+_KINDS = ("unspecified", "internal", "server", "client", "producer", "consumer")
+_STATUS = ("unset", "ok", "error")
+
+
+class OtlpReader:
+    """Reads OTLP/JSON, a line or an object at a time."""
+
+    name = "otlp"
+    title = "OpenTelemetry OTLP/JSON (collector file, SDK file exporter, Tempo)"
+
+    def sniff(self, file: InputFile) -> int:
+        """95 when the head holds one of OTLP's own top keys."""
+        first = peek_lines(file.head)[:3] or (peek(file.head),)
+        for value in first:
+            value = value[0] if isinstance(value, list) and value else value
+            value = value.get("trace", value) if isinstance(value, Mapping) else {}
+            if isinstance(value, Mapping) and any(
+                isinstance(value.get(key), list) for key in (*_TRACES, *_OTHERS)
+            ):
+                return 95
+        return 0
+
+    def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
+        """Records of each span in the file's order."""
+        runs, key, count, others = SpanRuns(file), file_key(file), 0, 0
+        for line, value in _values(file, damage):
+            if not isinstance(value, Mapping):
+                damage.bad(file=file.name, line=line, offset=None, reason="not_object", data=str(value)[:200])
+                continue
+            others += any(name in value for name in _OTHERS)
+            for span in spans_of(value, fallback=f"{key}:{count}"):
+                count += 1
+                yield from runs.records(runs.place(span, line))
+        if not count:
+            reason = f"no_spans: {others} objects with logs or metrics, none with spans"
+            damage.bad(file=file.name, line=None, offset=None, reason=reason, data=file.head[:200])
+
+
+def _values(file: InputFile, damage: DamageReport) -> Iterator[tuple[int | None, Any]]:
+    if peek_lines(file.head[: file.head.find(b"\n") + 1] or file.head) or (
+        b"\n" not in file.head and len(file.head) > 60_000
+    ):
+        yield from lines(file, damage)
+    else:
+        yield from ((None, value) for value in items(file, damage))
+
+
+def spans_of(data: Mapping[str, Any], *, fallback: str) -> Iterator[ForeignSpan]:
+    """Spans of one `TracesData` object, or of Tempo's form of it."""
+    data = data["trace"] if isinstance(data.get("trace"), Mapping) else data
+    for group in next((data[key] for key in _TRACES if isinstance(data.get(key), list)), ()):
+        if not isinstance(group, Mapping):
+            continue
+        resource = attributes_of((group.get("resource") or {}).get("attributes"))
+        scopes = group.get("scopeSpans") or group.get("instrumentationLibrarySpans") or ()
+        for scope in scopes:
+            name = (scope.get("scope") or scope.get("instrumentationLibrary") or {}).get("name")
+            for number, span in enumerate(scope.get("spans") or ()):
+                yield _span(span, resource, name, fallback=f"{fallback}:{number}")
+
+
+def _span(raw: Mapping[str, Any], resource: Mapping[str, Any], scope: Any, *, fallback: str) -> ForeignSpan:
+    status = raw.get("status") or {}
+    span = ForeignSpan(
+        trace_id="",
+        span_id="",
+        parent_span_id=None,
+        name=str(raw.get("name") or ""),
+        kind=_word(raw.get("kind"), _KINDS, "span_kind_"),
+        start_ns=epoch_ns(raw.get("startTimeUnixNano"), per_second=1_000_000_000),
+        end_ns=epoch_ns(raw.get("endTimeUnixNano"), per_second=1_000_000_000),
+        status_code=_word(status.get("code"), _STATUS, "status_code_"),
+        status_message=status.get("message") or None,
+        attributes=attributes_of(raw.get("attributes")),
+        events=tuple(_event(event) for event in raw.get("events") or ()),
+        resource=resource,
+        scope=scope or None,
+        dropped=raw.get("droppedAttributesCount") or 0,
+    )
+    return with_plain_ids(
+        span,
+        trace=raw.get("traceId"),
+        own=raw.get("spanId"),
+        parent=raw.get("parentSpanId"),
+        fallback=fallback,
+    )
+
+
+def _event(raw: Mapping[str, Any]) -> ForeignEvent:
+    time_ns = epoch_ns(raw.get("timeUnixNano"), per_second=1_000_000_000)
+    return ForeignEvent(str(raw.get("name") or ""), time_ns, attributes_of(raw.get("attributes")))
+
+
+def _word(value: Any, words: tuple[str, ...], prefix: str) -> str:
+    """An enum by number or by name, as one lower-case word."""
+    if isinstance(value, str) and not value.isdigit():
+        return value.lower().removeprefix(prefix)
+    number = int(value or 0)
+    return words[number] if 0 <= number < len(words) else words[0]
+
+
+def attributes_of(pairs: Any) -> dict[str, Any]:
+    """A list of `{key, value}` as a plain dict."""
+    if isinstance(pairs, Mapping):
+        return {str(key): plain(value) for key, value in pairs.items()}
+    return {
+        str(pair["key"]): plain(pair.get("value"))
+        for pair in pairs or ()
+        if isinstance(pair, Mapping) and "key" in pair
+    }
+
+
+def plain(value: Any) -> Any:
+    """The plain value of an OTLP `AnyValue`; one that is plain already stays as it is."""
+    if not isinstance(value, Mapping) or len(value) > 1:
+        return value
+    if not value:
+        return None
+    ((kind, inner),) = value.items()
+    if kind == "intValue":
+        return int(inner) if isinstance(inner, str) and inner.lstrip("-").isdigit() else inner
+    if kind == "arrayValue":
+        return [plain(item) for item in (inner or {}).get("values") or ()]
+    if kind == "kvlistValue":
+        return attributes_of((inner or {}).get("values"))
+    if kind in ("stringValue", "boolValue", "doubleValue", "bytesValue"):
+        return inner
+    return value
+
+
+READER = OtlpReader()
