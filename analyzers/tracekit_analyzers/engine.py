@@ -3,39 +3,30 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import duckdb
-import orjson
 
-from tracekit_analyzers import contexts as ctx
 from tracekit_analyzers import database, facts, files
 from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.diagnose import Diagnosing
 from tracekit_analyzers.ingest import Ingest, Tell, nothing_read
 from tracekit_analyzers.liveness import any_held
 from tracekit_analyzers.model import TraceVerdict
+from tracekit_analyzers.relate import Relations, store_verdicts
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.views import Progress
 
 BUCKET_STEPS = 150_000
 """Traces are independent of each other: they are related and diagnosed in groups of about this many steps."""
 
-PER_BUCKET = ("messages", "calls", "leaves", "origins")
 
-
-_CONTEXT_CHANGES = {
-    "trace_id": "VARCHAR",
-    "step_id": "VARCHAR",
-    "seq": "BIGINT",
-    "previous_step": "VARCHAR",
-    "kept": "BIGINT",
-    "added": "VARCHAR[]",
-    "dropped": "VARCHAR[]",
-}
-_INHERITED = {"trace_id": "VARCHAR", "hash": "VARCHAR", "seq": "BIGINT"}
+def _word(field: str, said: str) -> str:
+    """The damage code of a value that its field can't hold."""
+    if field == "record":
+        return "unknown_record"
+    return "not_finite" if said.lower().lstrip("-") in ("nan", "inf", "infinity") else "wrong_type"
 
 
 def _silent(_: Progress) -> None:
@@ -80,6 +71,9 @@ class Engine:
         self._fold()
         self._tell(Progress("", size, size, "diagnosing"))
         self.verdicts = {verdict.trace_id: verdict for verdict in self._diagnose()}
+        store_verdicts(self.con, Path(self._folder.name), self.verdicts.values())
+        self.con.execute(statement("trace_rows"))
+        self.con.execute("set enable_external_access = false")
         self._tell(Progress("", size, size, "done"))
 
     def close(self) -> None:
@@ -137,16 +131,13 @@ class Engine:
         """Name values of a wrong type, and keep them as text in the step's attributes."""
         rows = self.con.execute(statement("wrong_types")).fetchmany(10_000)
         for n, file, source_line, counted_line, field, said in rows:
-            word = (
-                "unknown_record"
-                if field == "record"
-                else "not_finite"
-                if said in ("NaN", "inf")
-                else "wrong_type"
-            )
             line = source_line if source_line is not None else counted_line
             self.damage.bad(
-                file=file, line=line, offset=None, reason=f"{word} {field}: {said[:60]}", data=said
+                file=file,
+                line=line,
+                offset=None,
+                reason=f"{_word(field, said)} {field}: {said[:60]}",
+                data=said,
             )
             if field != "record":
                 self.con.execute(
@@ -156,47 +147,9 @@ class Engine:
                 )
 
     def _diagnose(self) -> Iterator[TraceVerdict]:
+        relations = Relations(self.con, Path(self._folder.name), self.buckets)
         for bucket in range(self.buckets):
-            self.relate(bucket)
+            relations.make(bucket)
             yield from Diagnosing(self.con).verdicts()
-
-    def relate(self, bucket: int | None = None) -> None:
-        """Make the relations over the traces of *bucket*; None stands for all of them."""
-        chosen = "" if bucket is None or self.buckets == 1 else f" where bucket = {int(bucket)}"
-        for name in ("steps", "traces"):
-            self.con.execute(f"create or replace view {name} as select * from log.{name}{chosen}")
-        self._relate_contexts()
-        for name in PER_BUCKET:
-            self.con.execute(statement(name))
-
-    def _relate_contexts(self) -> None:
-        rows = self.con.execute(statement("context_steps")).fetchall()
-        relating = ctx.Relating([ctx.context_step(row) for row in rows], self._contexts_named)
-        changed = (
-            {
-                "trace_id": row.trace_id, "step_id": row.step_id, "seq": row.seq, "previous_step": row.previous_step,
-                "kept": row.kept, "added": row.added, "dropped": row.dropped,
-            }
-            for row in relating.changes()
-        )  # fmt: skip
-        taken_over = (
-            {"trace_id": trace, "hash": name, "seq": seq} for trace, name, seq in relating.inherited()
-        )
-        self._fill("context_changes", _CONTEXT_CHANGES, changed)
-        self._fill("inherited", _INHERITED, taken_over)
-
-    def _contexts_named(self, digests: list[str]) -> list[ctx.Base]:
-        return self.con.execute(statement("contexts_by_digest"), {"digests": digests}).fetchall()
-
-    def _fill(self, table: str, columns: dict[str, str], rows: Iterable[dict[str, Any]]) -> None:
-        """Make *table* of *rows* by way of a file: a statement per row would take a millisecond each."""
-        path = Path(self._folder.name) / f"{table}.rows"
-        with path.open("wb", buffering=1 << 20) as stream:
-            for row in rows:
-                stream.write(orjson.dumps(row) + b"\n")
-        self.con.execute(
-            f"create or replace table {table} as select * "
-            f"from read_json($path, format = 'newline_delimited', columns = {columns}, maximum_object_size = 268435456)",
-            {"path": str(path)},
-        )
-        path.unlink()
+            relations.keep(first=bucket == 0)
+        relations.show_all()

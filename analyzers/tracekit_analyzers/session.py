@@ -1,0 +1,235 @@
+"""The answers to everything that a screen or a report asks of an analysis (`views.Analysis`)."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from tracekit_analyzers import console, filtering, relate, rows, tree
+from tracekit_analyzers.engine import Engine
+from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, TraceVerdict
+from tracekit_analyzers.relations import statement
+from tracekit_analyzers.views import (
+    MessageLine,
+    OriginLine,
+    Page,
+    Progress,
+    StepDetail,
+    StepLine,
+    Table,
+    TraceRow,
+)
+
+Seen = tuple[tuple[str, int, int], ...]
+"""Name, size and time of change of every file, by which a second look knows what is new."""
+
+
+class Session:
+    """
+    An analysis of *paths* that can be asked from any thread.
+
+    Args:
+        paths: Files, folders, glob patterns, or `-`.
+        reader: Name of the reader to use for all files; by default each file is asked which format it is.
+    """
+
+    def __init__(self, paths: Sequence[Path | str], reader: str | None = None) -> None:
+        self.paths: Sequence[Path] = tuple(Path(path) for path in paths)
+        self._given = tuple(str(path) for path in paths)
+        self._reader = reader
+        self._engine: Engine | None = None
+        self._seen: Seen = ()
+        self._lock = threading.RLock()
+        self._tree = lru_cache(maxsize=8)(self._make_tree)
+
+    def load(self, progress: Callable[[Progress], None] | None = None) -> None:
+        """
+        Read, relate and diagnose; idempotent: when no file has changed since the last time, nothing is read.
+
+        Raises:
+            TracekitError: `input.missing`, `input.unreadable`, `input.no_reader`.
+        """
+        with self._lock:
+            seen = self._look()
+            if self._engine is not None and seen == self._seen:
+                return
+            engine = Engine(self._given, reader=self._reader, **({"tell": progress} if progress else {}))
+            try:
+                engine.load()
+            except BaseException:
+                engine.close()
+                raise
+            old, self._engine, self._seen = self._engine, engine, seen
+            self._tree.cache_clear()
+            if old is not None:
+                old.close()
+
+    def _look(self) -> Seen:
+        found: list[tuple[str, int, int]] = []
+        for given in self._given:
+            path = Path(given)
+            files = sorted(path.rglob("*")) if path.is_dir() else [path]
+            for file in files:
+                if file.is_file():
+                    stat = file.stat()
+                    found.append((str(file), stat.st_size, stat.st_mtime_ns))
+        return tuple(found)
+
+    @property
+    def engine(self) -> Engine:
+        """The loaded analysis; loads it at first use."""
+        if self._engine is None:
+            self.load()
+        assert self._engine is not None  # load() sets it or raises
+        return self._engine
+
+    def _ask(self, sql: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
+        with self._lock:
+            cursor = self.engine.con.cursor()
+        try:
+            return cursor.execute(sql, parameters).fetchall()
+        finally:
+            cursor.close()
+
+    def traces(
+        self,
+        *,
+        filter: str = "",
+        sort: str = "-started_at",
+        errors_only: bool = False,
+        offset: int = 0,
+        limit: int = 100,
+    ) -> Page[TraceRow]:
+        """Traces by page; raises `TracekitError("filter.syntax")` for a filter or column that does not exist."""
+        where = filtering.condition(filter)
+        chosen = f"({where.sql})" + (
+            " and (t.code is not null or t.status in ('error', 'killed'))" if errors_only else ""
+        )
+        order = rows.order(sort)
+        counted = self._ask(
+            f"select count(*), count(*) filter ({'where ' + chosen}) from log.trace_rows t", where.parameters
+        )
+        found = self._ask(
+            f"select {rows.TRACE_COLUMNS} from log.trace_rows t where {chosen} order by {order}, t.first_n limit ? offset ?",
+            (*where.parameters, limit, offset),
+        )
+        return Page(tuple(map(rows.trace_row, found)), offset, counted[0][1], counted[0][0])
+
+    def trace(self, trace_id: str) -> TraceRow | None:
+        """One trace; a unique prefix of the id will do."""
+        whole = self._whole_id(trace_id)
+        found = self._ask(f"select {rows.TRACE_COLUMNS} from log.trace_rows t where trace_id = ?", (whole,))
+        return rows.trace_row(found[0]) if found else None
+
+    def _whole_id(self, trace_id: str) -> str:
+        """The id that *trace_id* is the only beginning of, or *trace_id* itself."""
+        found = self._ask(
+            "select trace_id from log.trace_rows where trace_id = ? or starts_with(trace_id, ?) or task_id = ? "
+            "order by trace_id <> ?, trace_id limit 2",
+            (trace_id, trace_id, trace_id, trace_id),
+        )
+        exact = bool(found) and found[0][0] == trace_id
+        return str(found[0][0]) if exact or len(found) == 1 else trace_id
+
+    def steps(
+        self, trace_id: str, *, errors_only: bool = False, offset: int = 0, limit: int = 200
+    ) -> Page[StepLine]:
+        """Steps in the order of the tree, depth first, siblings by start."""
+        places = self._tree(self._whole_id(trace_id), errors_only)
+        page = places[offset : offset + limit]
+        lines = self._lines(self._whole_id(trace_id), page)
+        unfiltered = len(self._tree(self._whole_id(trace_id), False)) if errors_only else len(places)
+        return Page(lines, offset, len(places), unfiltered)
+
+    def _make_tree(self, trace_id: str, errors_only: bool) -> tuple[tree.Place, ...]:
+        narrow = self._ask(
+            "select step_id, parent_step_id, seq from log.steps where trace_id = ? order by seq", (trace_id,)
+        )
+        places = tree.ordered(narrow)
+        if not errors_only:
+            return places
+        bad = {
+            row[0]
+            for row in self._ask(
+                "select step_id from log.steps where trace_id = ? and status in ('error', 'unknown', 'running') "
+                "union select failed_step from diagnoses where trace_id = ? "
+                "union select cause_step from diagnoses where trace_id = ?",
+                (trace_id, trace_id, trace_id),
+            )
+        }
+        return tuple(place for place in places if place.step_id in bad)
+
+    def _lines(self, trace_id: str, places: Sequence[tree.Place]) -> tuple[StepLine, ...]:
+        wanted = [place.step_id for place in places]
+        found = self._ask(statement("step_lines"), {"trace": trace_id, "steps": wanted}) if wanted else []
+        by_id = {row[0]: row for row in found}
+        return tuple(rows.step_line(place, by_id.get(place.step_id)) for place in places)
+
+    def step(self, trace_id: str, step_id: str) -> StepDetail | None:
+        """Everything about one step; None when the trace has no such step."""
+        trace_id = self._whole_id(trace_id)
+        place = next((place for place in self._tree(trace_id, False) if place.step_id == step_id), None)
+        found = self._ask(statement("step_detail"), {"trace": trace_id, "step": step_id})
+        if place is None or not found:
+            return None
+        return rows.step_detail(self._lines(trace_id, [place])[0], found[0])
+
+    def context(self, trace_id: str, step_id: str, *, offset: int = 0, limit: int = 100) -> Page[MessageLine]:
+        """Messages sent to a model step, those dropped since the model step before it included."""
+        trace_id = self._whole_id(trace_id)
+        names = rows.context_names(self._ask, trace_id, step_id)
+        page = names[offset : offset + limit]
+        known = rows.messages_named(self._ask, trace_id, [name for name, _ in page])
+        lines = (
+            rows.message_line(offset + place, name, change, known.get(name))
+            for place, (name, change) in enumerate(page)
+        )
+        return Page(tuple(lines), offset, len(names), len(names))
+
+    def lineage(self, trace_id: str, step_id: str) -> tuple[OriginLine, ...]:
+        """Where each argument of a tool step came from."""
+        with self._lock:
+            cursor = self.engine.con.cursor()
+        try:
+            relate.lineage_of(cursor, self._whole_id(trace_id))
+            found = cursor.execute(statement("origin_lines"), {"step": step_id}).fetchall()
+        finally:
+            cursor.close()
+        return tuple(OriginLine(*row) for row in found)
+
+    def verdict(self, trace_id: str) -> TraceVerdict | None:
+        """Everything that analysis says about one trace; a unique prefix of the id will do."""
+        return self.engine.verdicts.get(self._whole_id(trace_id))
+
+    def diagnoses(self, trace_id: str) -> tuple[Diagnosis, ...]:
+        """What failed in the trace and why, by failed step."""
+        verdict = self.verdict(trace_id)
+        return verdict.diagnoses if verdict else ()
+
+    def resumable(self, trace_id: str) -> Resumable | None:
+        """Where the trace may go on; None when it has no such point or did not fail."""
+        verdict = self.verdict(trace_id)
+        return verdict.resumable if verdict else None
+
+    def damage(self) -> tuple[BadLine, ...]:
+        """What could not be kept, or was kept only in part."""
+        return self.engine.damage.listed()
+
+    def sql(self, query: str, *, limit: int = 1000) -> Table:
+        """Run one read-only statement over the relations; raises `TracekitError("sql.*")` with the engine's words."""
+        with self._lock:
+            cursor = self.engine.con.cursor()
+        try:
+            return console.run(cursor, query, limit=limit)
+        finally:
+            cursor.close()
+
+    def close(self) -> None:
+        """Let go of the database and its temporary files."""
+        with self._lock:
+            if self._engine is not None:
+                self._engine.close()
+                self._engine = None
