@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
@@ -370,6 +371,10 @@ class Store(Protocol):
 
     url: str
     """What `open_store` was given, without any password."""
+
+    @property
+    def lock_folder(self) -> Path | None:
+        """Where the workers of this machine hold their liveness locks; None when the store is in memory."""
 
     def create(self, task: TaskRow, blobs: Iterable[PutBlob]) -> bool:
         """Admit *task* durably as `queued`; False when the id is already there, and then nothing is written."""

@@ -32,6 +32,7 @@ class MemoryStore(RuleStore):
 
     def __init__(self, url: str, tables: Tables) -> None:
         self.url = url
+        self.lock_folder = None
         self._tables = tables
         self._closed = False
 

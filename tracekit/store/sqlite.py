@@ -54,6 +54,11 @@ class SqliteStore(SqlStore):
             self._open_writer()
         forking.watch(self)
 
+    @property
+    def lock_folder(self) -> Path:
+        """Beside the file, so that all who share the file share the locks."""
+        return self.path.with_name(f"{self.path.name}-workers")
+
     @contextmanager
     def _writing(self, *, durable: bool) -> Iterator[SqlTransaction]:
         with self._write_connection(durable=durable) as connection:
