@@ -1,0 +1,272 @@
+"""The app: which screen is open on what, reading in the background, and the actions that every screen has."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from textual.app import App, SuspendNotSupported
+from textual.binding import Binding
+from textual.screen import Screen
+
+from tracekit.errors import TracekitError
+from tracekit_tui import outside
+from tracekit_tui.actions import Action, bindings
+from tracekit_tui.background import Busy, off_loop
+from tracekit_tui.commandline import run_command
+from tracekit_tui.controller import Controller
+from tracekit_tui.dialogs import CopyMenu, Help
+from tracekit_tui.frame import Copyable, ExplorerScreen
+from tracekit_tui.list import VirtualList
+from tracekit_tui.marks import megabytes
+from tracekit_tui.palette import ActionProvider
+from tracekit_tui.screens.make import make_screen, same_place
+from tracekit_tui.screens.traces import TracesScreen
+from tracekit_tui.textpane import TextPane
+from tracekit_tui.themes import DARK, INKS, LIGHT, THEMES, starting_theme
+
+FOLLOW_S = 1.0
+
+
+class Explorer(Busy, App[int]):
+    """Look at traces, judge, recover."""
+
+    TITLE = "tracekit"
+    CSS_PATH = "explorer.tcss"
+    COMMANDS: ClassVar[set[Any]] = {ActionProvider}
+    BINDINGS: ClassVar[list[Any]] = [
+        *bindings("app"),
+        Binding("ctrl+q", "quit", "Quit", show=False, priority=True),
+    ]
+    ENABLE_COMMAND_PALETTE = True
+
+    def __init__(self, opener: Callable[[], Controller], *, keys: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self._opener = opener
+        self.keys = keys or {}
+        self.controller: Controller | None = None
+        self.trace_id: str | None = None
+        self.step_id: str | None = None
+        self.loading = False
+        self.following = False
+        self.traces_read = 0
+        self.bad_lines = 0
+        self.register_theme(DARK)
+        self.register_theme(LIGHT)
+        self.theme = starting_theme(dict(os.environ))
+        if self.keys:
+            self.set_keymap(self.keys)
+
+    def get_default_screen(self) -> Screen[Any]:
+        return TracesScreen()
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return INKS
+
+    def on_mount(self) -> None:
+        self.in_thread(self._opener, self._opened, group="open")
+        self.set_interval(0.2, self._tick)
+        self.set_interval(FOLLOW_S, self._follow)
+
+    # ------------------------------------------------------------------ reading
+
+    def _opened(self, controller: Controller) -> None:
+        self.controller = controller
+        self.read()
+
+    def failed(self, error: TracekitError) -> None:
+        self.loading = False
+        super().failed(error)
+
+    def read(self) -> None:
+        """Read what is new, in the background; screens then show it."""
+        controller = self.controller
+        if controller is None or self.loading:
+            return
+        self.loading = True
+        self.in_thread(controller.load, self._read, group="read", exclusive=False)
+
+    def _read(self, counts: tuple[int, int]) -> None:
+        self.loading = False
+        self.traces_read, self.bad_lines = counts
+        for screen in self.screen_stack:
+            if isinstance(screen, ExplorerScreen):
+                screen.changed()
+                screen.tell()
+
+    def _tick(self) -> None:
+        if self.loading and isinstance(self.screen, ExplorerScreen):
+            self.screen.tell()
+
+    def _follow(self) -> None:
+        if self.following:
+            self.read()
+
+    def reading_note(self) -> str:
+        """How far reading has come, or what was read, for the top line."""
+        follow = "follow · " if self.following else ""
+        progress = self.controller.progress if self.controller is not None else None
+        if self.loading and progress is not None and progress.stage != "done" and not self.following:
+            if progress.stage == "reading":
+                return f"read {megabytes(progress.done_bytes)} of {megabytes(progress.total_bytes)} MB"
+            return f"{progress.stage} …"
+        if self.controller is None or (self.loading and not self.following):
+            return "reading …"
+        damage = f" · {self.bad_lines:,} damaged (Ctrl-W)" if self.bad_lines else ""
+        return f"{follow}{self.traces_read:,} traces{damage}"
+
+    # ------------------------------------------------------------------ going places
+
+    def look_at(self, trace_id: str, step_id: str | None) -> None:
+        """Remember what the person looks at: the other screens open on it."""
+        self.trace_id, self.step_id = trace_id, step_id
+
+    def go(self, name: str, step_id: str | None = None) -> None:
+        """Open the screen *name* on the trace in sight, or go back to it where it is already open below."""
+        if self.controller is None and name != "traces":
+            return
+        wanted = make_screen(name, self.trace_id, step_id or self.step_id)
+        if wanted is None:
+            self.notify("choose a trace first: 1 lists them", markup=False)
+            return
+        stack = self.screen_stack
+        for position in range(len(stack) - 1, -1, -1):
+            screen = stack[position]
+            if same_place(screen, wanted):
+                for _ in range(len(stack) - 1 - position):
+                    self.pop_screen()
+                if step_id is not None and hasattr(screen, "jump"):
+                    screen.jump(step_id)
+                return
+        self.push_screen(wanted)
+
+    def open_diff(self, first: str, second: str) -> None:
+        """Open the two traces side by side."""
+        from tracekit_tui.screens.diff import DiffScreen
+
+        self.push_screen(DiffScreen(first, second))
+
+    def action_goto(self, name: str) -> None:
+        if isinstance(self.screen, ExplorerScreen):
+            self.go(name)
+
+    def action_up_one_level(self) -> None:
+        screen = self.screen
+        if isinstance(screen, ExplorerScreen) and screen.go_back():
+            return
+        if len(self.screen_stack) > 1:
+            self.pop_screen()
+
+    def action_leave(self) -> None:
+        if len(self.screen_stack) > 1:
+            self.pop_screen()
+        else:
+            self.exit(0)
+
+    async def do(self, action: Action) -> None:
+        """Run *action* as its key would."""
+        target: Any = self if action.place == "app" else self.screen
+        if action.place in ("list", "text") and self.screen.focused is not None:
+            target = self.screen.focused
+        await self.run_action(action.method, default_namespace=target)
+
+    def key_of(self, action: Action) -> str:
+        """The key that runs *action* here, the user's own where one is given."""
+        return self.keys.get(action.id, action.key).split(",")[0]
+
+    # ------------------------------------------------------------------ actions of every screen
+
+    def action_help(self) -> None:
+        screen = self.screen
+        if not isinstance(screen, ExplorerScreen):
+            return
+        panel = {VirtualList: "list", TextPane: "text"}.get(type(screen.focused), "")  # type: ignore[arg-type]
+        self.push_screen(Help([place for place in (screen.place, panel, "app") if place], self.keys))
+
+    def action_command_line(self) -> None:
+        if isinstance(self.screen, ExplorerScreen):
+            self.screen.ask(": action or trace ID, filter TEXT, sql TEXT, theme NAME, q", "", self._command)
+
+    def _command(self, text: str) -> None:
+        self.run_worker(run_command(self, text), group="command")
+
+    def action_reload(self) -> None:
+        self.read()
+
+    def action_follow(self) -> None:
+        self.following = not self.following
+        self.notify("following" if self.following else "not following", markup=False, timeout=2)
+        if isinstance(self.screen, ExplorerScreen):
+            self.screen.tell()
+
+    def action_next_theme(self) -> None:
+        at = THEMES.index(self.theme) if self.theme in THEMES else -1
+        self.theme = THEMES[(at + 1) % len(THEMES)]
+
+    def action_damage(self) -> None:
+        from tracekit_tui.screens.damage import DamageScreen
+
+        if self.controller is not None:
+            self.push_screen(DamageScreen())
+
+    def action_copy(self) -> None:
+        screen = self.screen
+        if not isinstance(screen, ExplorerScreen):
+            return
+        found = screen.copyable()
+        if found:
+            self.push_screen(CopyMenu(found), self._copy)
+        else:
+            self.notify("nothing to copy here", markup=False)
+
+    def _copy(self, chosen: Copyable | None) -> None:
+        if chosen is not None:
+            self.in_thread(chosen[1], lambda text: self._give(chosen[0], text), group="copy")
+
+    def _give(self, title: str, text: str) -> None:
+        environment = dict(os.environ)
+        size = f"{len(text):,} characters"
+        if outside.by_terminal(text, environment):
+            self.copy_to_clipboard(text.encode("utf-8", "replace").decode("utf-8"))
+            self.notify(f"{title}: {size} given to the terminal", markup=False)
+            return
+        tool = outside.by_tool(text, environment)
+        if tool is not None:
+            self.notify(f"{title}: {size} copied by {tool}", markup=False)
+            return
+        self.notify(f"{title}: {size} written to {outside.to_file(text)}", markup=False, timeout=10)
+
+    def action_edit(self) -> None:
+        self._open_outside(lambda path: outside.editor_command(path))
+
+    def action_page(self) -> None:
+        self._open_outside(lambda path: outside.pager_command(path))
+
+    def _open_outside(self, command: Callable[[Any], list[str]]) -> None:
+        screen = self.screen
+        chosen = screen.whole_text() if isinstance(screen, ExplorerScreen) else None
+        if chosen is None:
+            self.notify("nothing to open here", markup=False)
+            return
+        self.run_worker(self._outside(chosen, command), group="outside")
+
+    async def _outside(self, chosen: Copyable, command: Callable[[Any], list[str]]) -> None:
+        text = await off_loop(chosen[1])
+        path = outside.to_file(text)
+        words = command(path)
+        try:
+            with self.suspend():
+                subprocess.run(words, check=False)
+        except SuspendNotSupported:
+            self.notify(
+                f"{chosen[0]} is in {path}: this terminal can't be lent to {words[0]}",
+                markup=False,
+                timeout=10,
+            )
+        except OSError as error:
+            self.notify(
+                f"{words[0]}: {error}; the value is in {path}", severity="error", markup=False, timeout=10
+            )
+        self.refresh(layout=True)

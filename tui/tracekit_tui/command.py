@@ -1,0 +1,77 @@
+"""`tracekit tui`: open logs, a folder that is being written, a store, or both together."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+from tracekit.cli.command import Command, UsageError
+from tracekit_tui.actions import ACTIONS
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Arguments of the command."""
+    parser.add_argument(
+        "paths", nargs="*", metavar="PATH", help="log file or folder; default: TRACEKIT_HOME or .tracekit"
+    )
+    parser.add_argument(
+        "--store", metavar="URL", help="store of the tasks; default: state.db beside the logs"
+    )
+    parser.add_argument(
+        "--app", metavar="MODULE", help="module of the tasks, so that recoveries can run here"
+    )
+    parser.add_argument("--reader", metavar="NAME", help="read all files as this format")
+    parser.add_argument("--keys", action="store_true", help="print the table of actions and keys, and stop")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Open the explorer; 0 when the person left it."""
+    from tracekit_tui.keyfile import key_file, read_keys
+
+    if options.keys:
+        for action in ACTIONS:
+            print(f"{action.id}\t{action.key}\t{action.place}\t{action.title}")
+        return 0
+    paths = _paths(options.paths, options.store)
+    keys = read_keys(key_file())
+    if not sys.stdout.isatty():
+        raise UsageError(
+            "tracekit tui needs a terminal; `tracekit analyze PATH` prints the same findings as text"
+        )
+    from tracekit_tui.app import Explorer
+    from tracekit_tui.controller import open_controller
+
+    app = Explorer(
+        lambda: open_controller(paths, store=options.store, app=options.app, reader=options.reader), keys=keys
+    )
+    code = app.run()
+    if app.controller is not None and not app.loading:
+        app.controller.close()
+    sys.stdout.flush()
+    if app.loading:
+        # A reader is still at work in its thread; nobody waits for it.
+        os._exit(code or 0)
+    return code or 0
+
+
+def _paths(given: list[str], store: str | None) -> list[Path]:
+    if given:
+        missing = [
+            path
+            for path in given
+            if path != "-" and not Path(path).exists() and not any(mark in path for mark in "*?[")
+        ]
+        if missing:
+            raise UsageError(f"expected a log file or folder, but there is no {missing[0]}")
+        return [Path(path) for path in given]
+    if store is not None and store.startswith("sqlite:"):
+        return [Path(store.removeprefix("sqlite:")).parent]
+    home = Path(os.environ.get("TRACEKIT_HOME") or ".tracekit")
+    if not home.exists():
+        raise UsageError(f"no PATH was given and there is no {home}; `tracekit demo` makes a first log")
+    return [home]
+
+
+COMMAND = Command("tui", "the terminal explorer", configure, run)

@@ -1,0 +1,177 @@
+"""Small windows over a screen: help, the copy menu, one question before something changes the world, a message."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, TypeVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Static, TextArea
+
+from tracekit_tui.actions import ACTIONS, Action, show_key
+from tracekit_tui.background import Busy
+from tracekit_tui.frame import Copyable, content
+from tracekit_tui.list import Column, VirtualList, fixed_page
+from tracekit_tui.text import Line, Run, clip, visible
+from tracekit_tui.textpane import TextPane
+
+Answer = TypeVar("Answer")
+
+
+class Dialog(Busy, ModalScreen[Answer]):
+    """A window that Esc or q closes with the answer None."""
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("escape,q", "close", "Close"),
+    ]
+
+    def action_close(self) -> None:
+        self.dismiss(None)
+
+
+class Help(Dialog[None]):
+    """The keys of the focused panel, of its screen, and everywhere."""
+
+    def __init__(self, places: Sequence[str], keys: dict[str, str]) -> None:
+        super().__init__()
+        self.places = places
+        self.keys = keys
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield TextPane(id="help")
+
+    def on_mount(self) -> None:
+        pane = self.query_one(TextPane)
+        pane.border_title = "keys here"
+        pane.show(lambda width: help_lines(self.places, self.keys, width))
+        pane.focus()
+
+
+def help_lines(places: Sequence[str], keys: dict[str, str], width: int) -> list[Line]:
+    """The table of actions at *places*, with the keys that the user gave them."""
+    titles = {"app": "everywhere", "list": "in a list", "text": "in a text"}
+    lines: list[Line] = []
+    for place in places:
+        found = [action for action in ACTIONS if action.place == place]
+        if not found:
+            continue
+        lines.append(((titles.get(place, f"{place} screen"), "title"),))
+        lines += [_help_line(action, keys, width) for action in found]
+        lines.append((("", "plain"),))
+    return lines
+
+
+def _help_line(action: Action, keys: dict[str, str], width: int) -> Line:
+    key = keys.get(action.id, action.key)
+    shown = " ".join(show_key(part) for part in key.split(",")[:3])
+    return (
+        (f"  {shown:<16}", "accent"),
+        (clip(action.title, max(8, width - 44)).ljust(max(8, width - 44)), "plain"),
+        (f" {action.id}", "dim"),
+    )
+
+
+class CopyMenu(Dialog[Copyable]):
+    """What can be copied here."""
+
+    def __init__(self, found: Sequence[Copyable]) -> None:
+        super().__init__()
+        self.found = found
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog small"):
+            yield VirtualList(id="copies", title="copy")
+
+    def on_mount(self) -> None:
+        columns: list[Column[Any]] = [Column("the original value of", lambda row, width: [(row[0], "plain")])]
+        chosen = self.query_one(VirtualList)
+        chosen.feed(columns, fixed_page(self.found))
+        chosen.focus()
+
+    def on_virtual_list_opened(self, event: VirtualList.Opened) -> None:
+        self.dismiss(event.row)
+
+
+class Confirm(Dialog[bool]):
+    """Says exactly what will run, and asks once."""
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("enter,y", "yes", "Do it"),
+        Binding("n", "close", "Leave it"),
+    ]
+
+    def __init__(self, title: str, lines: Sequence[Line]) -> None:
+        super().__init__()
+        self.heading = title
+        self.lines = lines
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog small"):
+            yield TextPane(id="confirm")
+            yield Static("", id="answer", markup=False)
+
+    def on_mount(self) -> None:
+        pane = self.query_one(TextPane)
+        pane.border_title = visible(self.heading).replace("[", "(").replace("]", ")")
+        pane.show(lambda width: _wrapped_lines(self.lines, width))
+        pane.focus()
+        answers: list[Run] = [
+            (" Enter ", "bar"),
+            ("do it  ", "plain"),
+            (" Esc ", "bar"),
+            ("leave it", "plain"),
+        ]
+        self.query_one("#answer", Static).update(content(answers))
+
+    def action_yes(self) -> None:
+        self.dismiss(True)
+
+
+def _wrapped_lines(lines: Sequence[Line], width: int) -> list[Line]:
+    from tracekit_tui.text import wrap
+
+    found: list[Line] = []
+    for line in lines:
+        if len(line) == 1:
+            found += [((part, line[0][1]),) for part in wrap(line[0][0], width)]
+        else:
+            found.append(line)
+    return found
+
+
+class Ask(Dialog[str]):
+    """A text of several lines from a person, such as edited arguments; Ctrl-S gives it."""
+
+    BINDINGS: ClassVar[list[Any]] = [
+        Binding("ctrl+s", "give", "Done", priority=True),
+        Binding("escape", "close", "Leave", priority=True),
+    ]
+
+    def __init__(self, title: str, text: str) -> None:
+        super().__init__()
+        self.heading = title
+        self.text = text
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield TextArea(self.text, id="ask")
+            yield Static("", id="answer", markup=False)
+
+    def on_mount(self) -> None:
+        area = self.query_one(TextArea)
+        area.border_title = visible(self.heading).replace("[", "(").replace("]", ")")
+        area.focus()
+        answers: list[Run] = [
+            (" Ctrl-S ", "bar"),
+            ("use this  ", "plain"),
+            (" Esc ", "bar"),
+            ("leave it", "plain"),
+        ]
+        self.query_one("#answer", Static).update(content(answers))
+
+    def action_give(self) -> None:
+        self.dismiss(self.query_one(TextArea).text)

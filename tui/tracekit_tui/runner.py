@@ -1,0 +1,49 @@
+"""One recovery in a process of its own, watched while it works; it goes on when the screen is closed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class RecoveryRun:
+    """A process whose words go to a file, so that neither a slow nor a closed screen can hold it up."""
+
+    def __init__(self, argv: Sequence[str], who: str) -> None:
+        handle, path = tempfile.mkstemp(prefix="tracekit-recovery-", suffix=".log")
+        self.argv = tuple(argv)
+        self.log = Path(path)
+        self._read = 0
+        with os.fdopen(handle, "wb") as out:
+            self._process = subprocess.Popen(
+                self.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, "TRACEKIT_PERSON": who, "PYTHONUNBUFFERED": "1"},
+            )
+
+    @property
+    def pid(self) -> int:
+        """Id of the process."""
+        return self._process.pid
+
+    def news(self) -> tuple[str, int | None]:
+        """What it has said since the last look, and its exit code once it has ended."""
+        # The code is taken first: what is read after it is all that there will ever be.
+        code = self._process.poll()
+        with self.log.open("rb") as file:
+            file.seek(self._read)
+            data = file.read()
+        self._read += len(data)
+        return data.decode("utf-8", "replace"), code
+
+    def stop(self) -> None:
+        """Ask it to stop, as Ctrl-C would; nothing when it has ended."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGINT)

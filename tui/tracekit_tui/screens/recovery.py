@@ -1,0 +1,296 @@
+"""Screen 4: why the task stands still, what may be done, exactly what that will run; then watched while it runs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.containers import Horizontal, Vertical
+
+from tracekit.errors import Conflict, TracekitError
+from tracekit_analyzers.views import StepLine
+from tracekit_tui.actions import find
+from tracekit_tui.choices import Choice
+from tracekit_tui.dialogs import Ask, Confirm
+from tracekit_tui.frame import Copyable, ExplorerScreen
+from tracekit_tui.list import Column, VirtualList, fixed_page
+from tracekit_tui.marks import glyph
+from tracekit_tui.recoveries import Intent, Recoveries, RecoveryView
+from tracekit_tui.rows import step_columns
+from tracekit_tui.runner import RecoveryRun
+from tracekit_tui.text import Ink, Line, Run, wrap
+from tracekit_tui.textpane import TextPane
+
+LOOK_S = 0.3
+"""How often a running recovery is looked at."""
+
+
+class RecoveryScreen(ExplorerScreen):
+    """The recovery of the task behind one trace."""
+
+    place: ClassVar[str] = "recovery"
+    number: ClassVar[int] = 4
+
+    def __init__(self, trace_id: str) -> None:
+        super().__init__()
+        self.trace_id = trace_id
+        self.view: RecoveryView | None = None
+        self.run: RecoveryRun | None = None
+        self.output = ""
+        self.code: int | None = None
+        self.known = False
+
+    def body(self) -> ComposeResult:
+        yield TextPane(id="panel")
+        with Vertical(id="below"):
+            yield VirtualList(id="choices", title="what may be done; Enter shows exactly what will run")
+            with Horizontal(id="watch"):
+                yield VirtualList(id="steps", title="steps", empty="no step yet")
+                yield TextPane(id="output")
+
+    def start(self) -> None:
+        self.query_one("#choices", VirtualList).focus()
+        self.set_interval(LOOK_S, self._look)
+        self._ask()
+
+    def changed(self) -> None:
+        self._ask()
+        self._show_steps()
+
+    @property
+    def recoveries(self) -> Recoveries | None:
+        """The store, when there is one."""
+        controller = self.explorer.controller
+        return None if controller is None else controller.recoveries
+
+    def _ask(self) -> None:
+        controller, trace_id = self.explorer.controller, self.trace_id
+        if controller is not None:
+            self.in_thread(lambda: controller.recovery_of(trace_id), self._show, group="recovery")
+
+    def crumb(self) -> list[Run]:
+        if self.view is None:
+            return [(self.trace_id[:8], "accent")]
+        status = str(self.view.task.status)
+        runs: list[Run] = [
+            glyph(status),
+            (f" {self.view.task.task_id} ", "strong"),
+            (status, glyph(status)[1]),
+        ]
+        if self.run is not None and self.code is None:
+            runs.append((f" · recovery runs as pid {self.run.pid}", "accent"))
+        return runs
+
+    # ------------------------------------------------------------------ the panel
+
+    def _show(self, view: RecoveryView | None) -> None:
+        self.view, self.known = view, True
+        panel = self.query_one("#panel", TextPane)
+        panel.border_title = "recovery"
+        panel.show(lambda width: panel_lines(view, self.recoveries, width), keep_place=True)
+        choices = () if view is None else view.choices
+        self.query_one("#choices", VirtualList).feed(
+            _choice_columns(self), fixed_page(choices), keep_cursor=True
+        )
+        self.tell()
+
+    def on_virtual_list_opened(self, event: VirtualList.Opened) -> None:
+        if isinstance(event.row, Choice):
+            self.action_choose(event.row.id)
+        elif isinstance(event.row, StepLine):
+            self.explorer.look_at(self.trace_id, event.row.step_id)
+            self.explorer.go("trace", event.row.step_id)
+
+    # ------------------------------------------------------------------ choosing
+
+    def action_choose(self, choice_id: str) -> None:
+        view = self.view
+        if view is None:
+            self.notify("no store knows this trace: open it with --store URL", markup=False)
+            return
+        if self.run is not None and self.code is None:
+            self.notify("a recovery is running: Ctrl-C stops it", markup=False)
+            return
+        choice = next((one for one in view.choices if one.id == choice_id), None)
+        if choice is None or choice.blocked:
+            words = "not possible for this task" if choice is None else f"{choice.title}: {choice.blocked}"
+            self.notify(words, severity="warning", markup=False)
+            return
+        if choice.wants:
+            first = view.arguments or "{}" if choice.wants == "arguments" else "null"
+            self.app.push_screen(
+                Ask(f"{choice.title}: the {choice.wants} as JSON", first),
+                lambda text: self._given(choice, text),
+            )
+        else:
+            self._intend(choice, None)
+
+    def _given(self, choice: Choice, text: str | None) -> None:
+        if text is not None:
+            self._intend(choice, text)
+
+    def _intend(self, choice: Choice, payload: str | None) -> None:
+        view, recoveries, controller = self.view, self.recoveries, self.explorer.controller
+        if view is None or recoveries is None or controller is None:
+            return
+        self.in_thread(
+            lambda: recoveries.intend(view, choice.id, payload, controller.who), self._confirm, group="intend"
+        )
+
+    def _confirm(self, intent: Intent) -> None:
+        lines: list[Line] = [
+            ((line, "strong" if number == 0 else "plain"),) for number, line in enumerate(intent.lines)
+        ]
+        self.app.push_screen(
+            Confirm("this will be done", lines), lambda yes: self._carry_out(intent) if yes else None
+        )
+
+    def _carry_out(self, intent: Intent) -> None:
+        recoveries = self.recoveries
+        if recoveries is not None:
+            self.in_thread(
+                lambda: recoveries.carry_out(intent), self._started, group="carry-out", exclusive=False
+            )
+
+    def failed(self, error: TracekitError) -> None:
+        super().failed(error)
+        if isinstance(error, Conflict):
+            # Somebody else was first: show what they decided.
+            self._ask()
+
+    def _started(self, run: RecoveryRun | None) -> None:
+        if run is None:
+            self.notify("written; see who picks it up in the panel", markup=False)
+            self._ask()
+            return
+        self.run, self.output, self.code = run, "", None
+        self.add_class("watching")
+        self.query_one("#output", TextPane).border_title = "output of the recovery"
+        self._say()
+        self._show_steps()
+        self.tell()
+
+    # ------------------------------------------------------------------ watching
+
+    def _look(self) -> None:
+        if self.run is None or self.code is not None:
+            return
+        said, code = self.run.news()
+        if said:
+            self.output += said
+        self.code = code
+        if said or code is not None:
+            self._say()
+        self.explorer.read()
+        if code is not None:
+            self._ask()
+            self.tell()
+
+    def _say(self) -> None:
+        output, code, run = self.output, self.code, self.run
+        pane = self.query_one("#output", TextPane)
+        pane.show(lambda width: output_lines(output, code, run, width), keep_place=True)
+        self.call_later(pane.action_bottom)
+
+    def _show_steps(self) -> None:
+        controller = self.explorer.controller
+        if controller is None or self.run is None:
+            return
+        steps = self.query_one("#steps", VirtualList)
+        at_end = steps.cursor >= steps.total - 1
+        fetch = controller.steps(self.trace_id)
+        steps.feed(step_columns(False, set()), fetch, keep_cursor=True)
+        if at_end:
+            self.set_timer(0.1, steps.action_bottom)
+
+    def action_stop(self) -> None:
+        if self.run is not None and self.code is None:
+            self.run.stop()
+            self.notify("asked the recovery to stop", markup=False)
+
+    def copyable(self) -> list[Copyable]:
+        view, output = self.view, self.output
+        found: list[Copyable] = []
+        if view is not None:
+            found.append(("panel as text", lambda: panel_text(view)))
+            if view.arguments is not None:
+                arguments = view.arguments
+                found.append(("arguments of the call", lambda: arguments))
+            if view.effect is not None:
+                key = view.effect.key
+                found.append(("idempotency key", lambda: key))
+        if output:
+            found.append(("output of the recovery", lambda: output))
+        return found
+
+
+def panel_lines(view: RecoveryView | None, recoveries: Recoveries | None, width: int) -> list[Line]:
+    """Goal, break point, reason, recommendation, then the facts."""
+    if view is None:
+        if recoveries is None:
+            text = "no store is open: a log alone can be looked at; open the store of the task with --store URL to recover it"
+        else:
+            text = f"the store {recoveries.url} holds no task for this trace"
+        return [((line, "warn"),) for line in wrap(text, width)]
+    lines: list[Line] = []
+    main: list[tuple[str, str, Ink]] = [
+        ("GOAL", view.goal, "strong"),
+        ("BREAK POINT", view.break_point, "plain"),
+        ("REASON", view.reason, "error"),
+        ("RECOMMENDED", view.recommended, "accent"),
+    ]
+    for name, text, ink in main:
+        lines += _fact(name, text, ink, width)
+    if view.effect is not None:
+        lines += _fact("call", f"{view.effect.tool} {view.arguments or ''}", "warn", width)
+    for name, text in view.facts:
+        lines += _fact(name, text, "plain", width)
+    return lines
+
+
+def _fact(name: str, text: str, ink: Ink, width: int) -> list[Line]:
+    head = 13
+    first, *rest = wrap(text, max(8, width - head))
+    return [
+        ((name.ljust(head), "title"), (first, ink)),
+        *[((" " * head, "plain"), (more, ink)) for more in rest],
+    ]
+
+
+def panel_text(view: RecoveryView) -> str:
+    """The panel as text."""
+    return "\n".join("".join(text for text, _ in line) for line in panel_lines(view, None, 120)) + "\n"
+
+
+def output_lines(output: str, code: int | None, run: RecoveryRun | None, width: int) -> list[Line]:
+    """What the process said, and how it ended."""
+    lines: list[Line] = [((line, "plain"),) for line in wrap(output.rstrip("\n"), width)] if output else []
+    if code is None:
+        lines.append((("◐ running …", "accent"),))
+    else:
+        meaning = {0: "done", 5: "it waits for a person: the question is above"}.get(
+            code, "it did not end well"
+        )
+        lines.append(
+            (
+                (
+                    f"{'✓' if code == 0 else '!'} ended with code {code}: {meaning}",
+                    "ok" if code == 0 else "warn",
+                ),
+            )
+        )
+    return lines
+
+
+def _choice_columns(screen: RecoveryScreen) -> list[Column[Choice]]:
+    def key(row: Choice, width: int) -> list[Run]:
+        action = find(f"recovery.{row.id}")
+        return [(f"[{screen.explorer.key_of(action)}]" if action else "", "dim" if row.blocked else "accent")]
+
+    def title(row: Choice, width: int) -> list[Run]:
+        return [(row.title, "dim" if row.blocked else "strong")]
+
+    def means(row: Choice, width: int) -> list[Run]:
+        return [(f"blocked: {row.blocked}", "dim")] if row.blocked else [(row.means, "plain")]
+
+    return [Column("key", key, width=4), Column("choice", title, width=20), Column("means", means)]

@@ -1,0 +1,83 @@
+"""Screen 5: questions that wait for a person."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import ClassVar
+
+from textual.app import ComposeResult
+
+from tracekit_tui.frame import Copyable, ExplorerScreen
+from tracekit_tui.list import Column, VirtualList, fixed_page, text_column
+from tracekit_tui.marks import duration
+from tracekit_tui.recoveries import QueueLine
+from tracekit_tui.text import Run
+
+
+class ReviewScreen(ExplorerScreen):
+    """The queue of open questions."""
+
+    place: ClassVar[str] = "review"
+    number: ClassVar[int] = 5
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: Sequence[QueueLine] = ()
+
+    def body(self) -> ComposeResult:
+        yield VirtualList(id="queue", title="waiting for a person", empty="no question is open")
+
+    def start(self) -> None:
+        self.query_one(VirtualList).focus()
+        self.set_interval(2.0, self.changed)
+        self.changed()
+
+    def changed(self) -> None:
+        controller = self.explorer.controller
+        if controller is None or controller.recoveries is None:
+            self.query_one(VirtualList).empty_text = "no store is open: --store URL"
+            self._show(())
+            return
+        self.in_thread(controller.recoveries.queue, self._show, group="queue")
+
+    def _show(self, lines: Sequence[QueueLine]) -> None:
+        self.lines = lines
+        self.query_one(VirtualList).feed(_columns(), fixed_page(lines), keep_cursor=True)
+        self.tell()
+
+    def crumb(self) -> list[Run]:
+        return [(f"waiting {len(self.lines)}", "warn" if self.lines else "dim")]
+
+    def action_decide(self) -> None:
+        row: QueueLine | None = self.query_one(VirtualList).current
+        if row is not None:
+            self.explorer.look_at(row.task.trace_id, None)
+            self.explorer.go("recovery")
+
+    def on_virtual_list_opened(self, event: VirtualList.Opened) -> None:
+        self.action_decide()
+
+    def copyable(self) -> list[Copyable]:
+        row: QueueLine | None = self.query_one(VirtualList).current
+        if row is None:
+            return []
+        return [
+            ("review id", lambda: row.review.review_id),
+            ("task id", lambda: row.task.task_id),
+            (
+                "question as JSON",
+                lambda: json.dumps(asdict(row.review), default=str, ensure_ascii=False, indent=2),
+            ),
+        ]
+
+
+def _columns() -> list[Column[QueueLine]]:
+    return [
+        Column("", lambda row, width: [("!", "warn")], width=1),
+        text_column("task", lambda row: row.task.task_id, width=20),
+        Column("question", lambda row, width: [(row.reason, "warn")]),
+        text_column("about", lambda row: row.at_risk, width=36, from_width=100),
+        text_column("waiting", lambda row: duration(row.waiting_ms), width=8, right=True),
+    ]

@@ -1,0 +1,154 @@
+"""Screen 1: all traces, filtered, sorted, with what failed where."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import ClassVar
+
+from textual.app import ComposeResult
+
+from tracekit_analyzers.views import TraceRow
+from tracekit_tui.controller import SORTS
+from tracekit_tui.frame import Copyable, ExplorerScreen
+from tracekit_tui.list import VirtualList
+from tracekit_tui.rows import trace_columns
+from tracekit_tui.text import Run
+
+
+class TracesScreen(ExplorerScreen):
+    """The list of traces."""
+
+    place: ClassVar[str] = "traces"
+    number: ClassVar[int] = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.filter = ""
+        self.sort = SORTS[0]
+        self.only_errors = False
+        self.marked: dict[str, None] = {}
+
+    def body(self) -> ComposeResult:
+        yield VirtualList(id="traces", title="traces", empty="no trace matches")
+
+    @property
+    def rows(self) -> VirtualList:
+        """The list of traces."""
+        return self.query_one("#traces", VirtualList)
+
+    def start(self) -> None:
+        self._feed(keep_cursor=False)
+        self.rows.focus()
+
+    def changed(self) -> None:
+        self._feed(keep_cursor=True)
+
+    def _feed(self, *, keep_cursor: bool) -> None:
+        if self.explorer.controller is None:
+            return
+        fetch = self.explorer.controller.traces(self.filter, self.sort, self.only_errors)
+        self.rows.feed(trace_columns(set(self.marked)), fetch, keep_cursor=keep_cursor)
+        self.tell()
+
+    def crumb(self) -> list[Run]:
+        runs: list[Run] = [(f" /{self.filter} ", "accent")] if self.filter else []
+        arrow = "↓" if self.sort.startswith("-") else "↑"
+        runs.append((f" {arrow}{self.sort.lstrip('-')}", "dim"))
+        if self.only_errors:
+            runs.append((" errors only", "error"))
+        if self.marked:
+            runs.append((f" ● {len(self.marked)} marked", "accent"))
+        return runs
+
+    def on_virtual_list_moved(self, event: VirtualList.Moved) -> None:
+        row: TraceRow = event.row
+        self.explorer.look_at(row.trace_id, row.failed_step)
+
+    def on_virtual_list_opened(self, event: VirtualList.Opened) -> None:
+        self.explorer.look_at(event.row.trace_id, event.row.failed_step)
+        self.explorer.go("trace")
+
+    def action_filter(self) -> None:
+        self.ask(
+            "filter: words code=timeout* tool=pay* status=error cost>0.1 age<2h, ! turns around",
+            self.filter,
+            self.set_filter,
+        )
+
+    def set_filter(self, text: str) -> None:
+        """Show only the traces that match *text*."""
+        self.filter = text.strip()
+        self._feed(keep_cursor=False)
+
+    def action_sort(self) -> None:
+        self.sort = SORTS[(SORTS.index(self.sort) + 1) % len(SORTS)]
+        self._feed(keep_cursor=False)
+
+    def action_errors_only(self) -> None:
+        self.only_errors = not self.only_errors
+        self._feed(keep_cursor=False)
+
+    def action_next_failed(self, direction: int) -> None:
+        controller = self.explorer.controller
+        if controller is None:
+            return
+        fetch = controller.traces(self.filter, self.sort, self.only_errors)
+        start = self.rows.cursor + direction
+        self.in_thread(
+            lambda: controller.find(
+                fetch, lambda row: row.code is not None, start=start, direction=direction
+            ),
+            self._jump,
+            group="find",
+        )
+
+    def _jump(self, found: int | None) -> None:
+        if found is None:
+            self.notify("no failed trace here", markup=False)
+        else:
+            self.rows.cursor = found
+
+    def action_mark(self) -> None:
+        row: TraceRow | None = self.rows.current
+        if row is None:
+            return
+        if self.marked.pop(row.trace_id, 0) == 0:
+            self.marked[row.trace_id] = None
+            while len(self.marked) > 2:
+                del self.marked[next(iter(self.marked))]
+        self._feed(keep_cursor=True)
+
+    def action_diff(self) -> None:
+        if len(self.marked) != 2:
+            self.notify("mark two traces with Space, then = shows how they differ", markup=False)
+            return
+        first, second = self.marked
+        self.explorer.open_diff(first, second)
+
+    def go_back(self) -> bool:
+        if super().go_back():
+            return True
+        if self.filter:
+            self.set_filter("")
+            return True
+        return False
+
+    def copyable(self) -> list[Copyable]:
+        row: TraceRow | None = self.rows.current
+        if row is None:
+            return []
+        found: list[Copyable] = [
+            ("trace id", lambda: row.trace_id),
+            ("name", lambda: row.name),
+            ("row as JSON", lambda: json.dumps(asdict(row), default=str, ensure_ascii=False, indent=2)),
+            (
+                "SQL of its steps",
+                lambda: f"SELECT * FROM steps WHERE trace_id = '{row.trace_id}' ORDER BY seq",
+            ),
+            ("place in the file", lambda: f"{row.source.file}:{row.source.line or 1}"),
+        ]
+        if row.task_id is not None:
+            task_id = row.task_id
+            found.insert(1, ("task id", lambda: task_id))
+        return found

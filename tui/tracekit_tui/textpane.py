@@ -1,0 +1,80 @@
+"""A panel of text: long texts are wrapped in a thread, drawn by line, and copied as they were."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from textual.geometry import Size
+from textual.selection import Selection
+from textual.strip import Strip
+
+from tracekit_tui.actions import bindings
+from tracekit_tui.background import Busy
+from tracekit_tui.inked import Inked
+from tracekit_tui.text import Line, plain
+
+Make = Callable[[int], Sequence[Line]]
+"""Lines for a width in cells; called in a thread."""
+
+
+class TextPane(Busy, Inked):
+    """Lines of inked text that scroll; made again in a thread when the width changes."""
+
+    BINDINGS = bindings("text")
+    ALLOW_SELECT = True
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self._lines: Sequence[Line] = ()
+        self._make: Make | None = None
+        self._made_for = 0
+
+    @property
+    def text(self) -> str:
+        """What is shown, as text."""
+        return "\n".join(plain(line) for line in self._lines)
+
+    def show(self, make: Make, *, keep_place: bool = False) -> None:
+        """Show what *make* makes for the width of this panel."""
+        self._make = make
+        width = self.inner_width
+        if width <= 0:
+            self._made_for = 0
+            return
+        self._made_for = width
+        self.in_thread(
+            lambda: make(width), lambda lines: self._take(lines, keep_place), group=f"{self.id}-text"
+        )
+
+    def _take(self, lines: Sequence[Line], keep_place: bool) -> None:
+        self._lines = lines
+        self.virtual_size = Size(self.inner_width, len(lines))
+        self.border_subtitle = f"{len(lines):,} lines" if len(lines) > self.size.height else ""
+        if not keep_place:
+            self.scroll_to(y=0, animate=False, immediate=True)
+        self.refresh()
+
+    def on_resize(self) -> None:
+        if self._make is not None and self.inner_width != self._made_for:
+            self.show(self._make, keep_place=True)
+
+    def render_line(self, y: int) -> Strip:
+        index = self.scroll_offset.y + y
+        if index >= len(self._lines):
+            return self.blank()
+        return self.strip_of(self._lines[index], self.inner_width).apply_offsets(0, index)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        return selection.extract(self.text), "\n"
+
+    def action_move(self, count: int) -> None:
+        self.scroll_relative(y=count, animate=False, immediate=True)
+
+    def action_top(self) -> None:
+        self.scroll_to(y=0, animate=False, immediate=True)
+
+    def action_bottom(self) -> None:
+        self.scroll_to(y=max(0, len(self._lines) - self.size.height), animate=False, immediate=True)
+
+    def action_half_page(self, halves: int) -> None:
+        self.action_move(halves * max(1, self.size.height // 2))
