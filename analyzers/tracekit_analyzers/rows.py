@@ -20,11 +20,8 @@ TRACE_COLUMNS = (
     "t.trace_id, t.task_id, t.name, t.status, t.steps, t.finished_steps, t.failed_step, t.failed_seq, t.failed_name, "
     "t.code, t.confidence, t.cost, t.tokens, t.started_at, t.duration_ms, t.file, t.trace_index"
 )
-_SORTABLE = frozenset(
-    column.removeprefix("t.")
-    for column in TRACE_COLUMNS.split(", ")
-    if column not in ("t.file", "t.trace_index")
-)
+_TRACE_FIELDS = tuple(column.removeprefix("t.") for column in TRACE_COLUMNS.split(", "))
+_SORTABLE = frozenset(_TRACE_FIELDS) - {"file", "trace_index"}
 
 
 def order(sort: str) -> str:
@@ -39,8 +36,9 @@ def order(sort: str) -> str:
 
 def trace_row(row: Row) -> TraceRow:
     """One line of the list of traces."""
-    *values, started_at, duration_ms, file, trace_index = row
-    return TraceRow(*values, aware(started_at), duration_ms, Source(file, trace_index))
+    values = dict(zip(_TRACE_FIELDS, row, strict=True))
+    source = Source(values.pop("file"), values.pop("trace_index"))
+    return TraceRow(**{**values, "started_at": aware(values["started_at"])}, source=source)
 
 
 def aware(moment: datetime | None) -> datetime | None:

@@ -1,1 +1,1 @@
-"""One file for each command of the [analyzers] extra; each exports `COMMAND`."""
+"""The commands of the `analyzers` extra: one file each; stdout is data, stderr is talk."""

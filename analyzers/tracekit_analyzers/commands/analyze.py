@@ -1,0 +1,85 @@
+"""`tracekit analyze`: which step failed and why, in any log."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import BinaryIO
+
+from tracekit.cli.command import Command, Exit, UsageError
+from tracekit_analyzers.commands.progress import Bar
+from tracekit_analyzers.engine import Engine
+from tracekit_analyzers.reports import FORMATS, writer
+from tracekit_analyzers.reports.result import Result, matching, of
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument(
+        "paths", nargs="+", metavar="PATH", help="file, folder, pattern, or - for standard input"
+    )
+    parser.add_argument(
+        "--format", choices=sorted(FORMATS), default="table", help="form of the report (table)"
+    )
+    parser.add_argument(
+        "--reader", metavar="NAME", help="read every file with this reader instead of asking the files"
+    )
+    parser.add_argument(
+        "--fail-on",
+        metavar="CODES",
+        default="",
+        help="exit 1 when one of these families or codes is found (comma between them; any: whatever is found)",
+    )
+    parser.add_argument(
+        "--output", metavar="FILE", help="write the report there instead of to standard output"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Analyse and report; returns the exit code."""
+    wanted = [name.strip() for name in options.fail_on.split(",") if name.strip()]
+    _known(wanted)
+    bar = Bar()
+    with ExitStack() as stack:
+        stack.callback(bar.clear)
+        engine = stack.enter_context(Engine(options.paths, reader=options.reader, tell=bar))
+        engine.load()
+        result = of(engine)
+    bar.clear()
+    with ExitStack() as stack:
+        writer(options.format)(result, _target(options.output, options.format, stack))
+    return exit_code(result, wanted)
+
+
+def exit_code(result: Result, wanted: list[str]) -> int:
+    """Failures that match come before damage: a build that asked for them has to see them."""
+    if matching(result, wanted):
+        return Exit.FAILURES
+    return Exit.DAMAGE if result.bad_count else Exit.CLEAN
+
+
+def _target(output: str | None, form: str, stack: ExitStack) -> BinaryIO:
+    if output is not None:
+        return stack.enter_context(Path(output).open("wb"))
+    if form == "parquet" and sys.stdout.isatty():
+        raise UsageError("Parquet is no text: name a file with --output, or send it into a pipe")
+    stack.callback(sys.stdout.flush)
+    return sys.stdout.buffer
+
+
+def _known(wanted: list[str]) -> None:
+    """Refuse a code that no class has: a misspelt gate would be open for ever."""
+    from tracekit_analyzers.failures import CLASSES
+
+    codes = {kind.code for kind in CLASSES}
+    known = codes | {code.partition(".")[0] for code in codes} | {"any"}
+    for name in wanted:
+        if name not in known:
+            raise UsageError(
+                f"--fail-on: there is no class {name!r}; families are {', '.join(sorted(known - codes))}"
+            )
+
+
+COMMAND = Command("analyze", "which step failed and why, in any log", configure, run)

@@ -1,0 +1,74 @@
+"""What a report tells: the verdicts of all traces, their sums, and the damage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracekit_analyzers.engine import Engine
+from tracekit_analyzers.model import BadLine, Diagnosis, TraceVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An analysis as reports write it."""
+
+    traces: tuple[TraceVerdict, ...]
+    lines: int
+    """Lines or records that were looked at."""
+    bad: tuple[BadLine, ...]
+    bad_count: int
+    """All bad pieces; `bad` lists at most the first ten thousand."""
+    skipped: tuple[str, ...]
+    """Files in no known format."""
+
+    @property
+    def steps(self) -> int:
+        """Steps of all traces."""
+        return sum(trace.steps for trace in self.traces)
+
+    @property
+    def failed(self) -> tuple[TraceVerdict, ...]:
+        """Traces that failed, by their own status or by a primary verdict."""
+        return tuple(trace for trace in self.traces if is_failed(trace))
+
+    def counts(self) -> tuple[dict[str, int], dict[str, int], int]:
+        """Diagnoses that were not recovered by family and by code, and how many were recovered."""
+        open_ones = [found for trace in self.traces for found in trace.diagnoses if not found.recovered]
+        families = Counter(found.family for found in open_ones)
+        codes = Counter(found.code for found in open_ones)
+        recovered = sum(found.recovered for trace in self.traces for found in trace.diagnoses)
+        return dict(sorted(families.items())), dict(sorted(codes.items())), recovered
+
+
+def is_failed(trace: TraceVerdict) -> bool:
+    """Whether the trace failed, by its own status or by a primary verdict."""
+    return trace.primary is not None or trace.status in ("error", "killed")
+
+
+def primary(trace: TraceVerdict) -> Diagnosis | None:
+    """The verdict that says which step failed and which one caused it."""
+    return None if trace.primary is None else trace.diagnoses[trace.primary]
+
+
+def of(engine: Engine) -> Result:
+    """The result of a loaded analysis."""
+    return Result(
+        traces=tuple(engine.verdicts.values()),
+        lines=engine.damage.lines,
+        bad=engine.damage.listed(),
+        bad_count=engine.damage.bad_count,
+        skipped=engine.skipped,
+    )
+
+
+def matching(result: Result, wanted: Sequence[str]) -> list[Diagnosis]:
+    """Diagnoses not recovered whose code or family is one of *wanted*; `any` stands for all."""
+    names = set(wanted)
+    return [
+        found
+        for trace in result.traces
+        for found in trace.diagnoses
+        if not found.recovered and ("any" in names or found.code in names or found.family in names)
+    ]
