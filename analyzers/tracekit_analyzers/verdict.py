@@ -66,6 +66,9 @@ SILENT = frozenset(
 )
 """Classes of which the agent sees nothing: going on is no sign that it got over them."""
 
+ANSWERS = frozenset({"tool.rejected", "tool.not_found", "tool.exit_code"})
+"""Classes that are an answer as good as any: an agent that was told and came to a proper end got over them."""
+
 SOFT = frozenset({"output.unfounded", "output.empty", "output.refused", "timeout.slow", "tool.exit_code"})
 """Classes that alone prove no failure."""
 
@@ -165,6 +168,10 @@ class _Course:
             step.kind in ("task", "agent") and step.parent_step_id is None and step.status == "ok"
             for step in steps
         )
+        last = steps[-1] if steps else None
+        self._proper_end = (
+            trace_status == "ok" and last is not None and last.status == "ok" and last.step_id not in failed
+        )
 
     def got_over(self, diagnosis: Diagnosis) -> bool:
         """Whether the agent saw the error and the same operation went well later, or the task as a whole did."""
@@ -174,7 +181,9 @@ class _Course:
         if diagnosis.code in PATTERNS:
             return False
         again = self._last_good.get((step.kind, step.tool_name if step.kind == "tool" else None), -1)
-        return self._ended_well or (again > step.seq and step.kind in ("tool", "model"))
+        if self._ended_well or (again > step.seq and step.kind in ("tool", "model")):
+            return True
+        return diagnosis.code in ANSWERS and self._proper_end and self.went_on(diagnosis)
 
     def went_on(self, diagnosis: Diagnosis) -> bool:
         """Whether a model was asked again after an error that it could see."""
