@@ -156,7 +156,7 @@ def _by_documents(raw: bytes, text: str) -> list[Piece]:
         position = end
         while position < len(text) and text[position] in " \t\r":
             position += 1
-    return _marked(pieces, "glued: more than one record in the line") if len(pieces) > 1 else pieces
+    return [*pieces[:1], *_marked(pieces[1:], "glued: it stands behind another record in its line")]
 
 
 def _kept(value: Any, at: int) -> Piece:
@@ -174,8 +174,9 @@ def _strict(value: Any, notes: list[str]) -> Any:
     if isinstance(value, list):
         return [_strict(item, notes) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
-        notes.append(f"not_finite: {value} is not JSON; kept as a marker")
-        return {"$tk": {"type": "float", "value": str(value)}}
+        name = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+        notes.append(f"not_finite: {name} is not JSON; kept as a marker")
+        return {"$tk": {"type": "float", "value": name}}
     if isinstance(value, str) and not _encodable(value):
         notes.append("lone_surrogate: half of a character was made visible")
         return value.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -26,7 +26,9 @@ def _word(field: str, said: str) -> str:
     """The damage code of a value that its field can't hold."""
     if field == "record":
         return "unknown_record"
-    return "not_finite" if said.lower().lstrip("-") in ("nan", "inf", "infinity") else "wrong_type"
+    if said.lower().lstrip("-") in ("nan", "inf", "infinity"):
+        return "not_finite"
+    return "out_of_range" if said.lstrip("-").isdigit() else "wrong_type"
 
 
 def _silent(_: Progress) -> None:
@@ -132,13 +134,10 @@ class Engine:
         rows = self.con.execute(statement("wrong_types")).fetchmany(10_000)
         for n, file, source_line, counted_line, field, said in rows:
             line = source_line if source_line is not None else counted_line
-            self.damage.bad(
-                file=file,
-                line=line,
-                offset=None,
-                reason=f"{_word(field, said)} {field}: {said[:60]}",
-                data=said,
-            )
+            # A marker stands where the line itself was already told as damaged, or the recorder found no JSON.
+            if not said.startswith('{"$tk"'):
+                reason = f"{_word(field, said)} {field}: {said[:60]}"
+                self.damage.bad(file=file, line=line, offset=None, reason=reason, data=said)
             if field != "record":
                 self.con.execute(
                     "update lines set attributes = json_merge_patch(coalesce(attributes, '{}'::json), json_object(?, ?)) "

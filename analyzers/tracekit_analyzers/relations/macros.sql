@@ -1,11 +1,11 @@
 -- A time as it may stand in a log: RFC 3339 text, or a number of seconds, milliseconds, microseconds or nanoseconds.
 create or replace macro as_time(said) as coalesce(
-  case when try_cast(said as double) is not null then make_timestamp(cast(
+  case when try_cast(said as double) is not null then try(make_timestamp(cast(
     case when try_cast(said as double) > 1e17 then try_cast(said as double) / 1000
          when try_cast(said as double) > 1e14 then try_cast(said as double)
          when try_cast(said as double) > 1e11 then try_cast(said as double) * 1000
-         else try_cast(said as double) * 1000000 end as bigint)) end,
-  make_timestamp(epoch_us(try_cast(said as timestamptz))));
+         else try_cast(said as double) * 1000000 end as bigint))) end,
+  try(make_timestamp(epoch_us(try_cast(said as timestamptz)))));
 
 -- A JSON null and nothing at all are one: there is no value.
 create or replace macro nothing_as_null(value) as case when json_type(value) = 'NULL' then null else value end;
@@ -41,3 +41,6 @@ create or replace macro message_text(message) as coalesce(
   nullif(array_to_string(list_filter(list_concat(
     message ->> '$.content[*].text', message ->> '$.parts[*].text', message ->> '$.parts[*].content'), lambda part: part is not null), chr(10)), ''),
   '');
+
+-- Milliseconds as a number; null for what is none, not finite, or longer than 300 years.
+create or replace macro as_ms(said) as case when abs(try_cast(said as double)) < 1e13 then try_cast(said as double) end;

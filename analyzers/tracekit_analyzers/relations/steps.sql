@@ -23,13 +23,12 @@ with said as (
   from said where ($bucket is null or hash(trace) % $buckets = $bucket) group by trace, step
 ), typed as (
   select * exclude (started_at, finished_at, duration_ms),
-    as_time(started_at) as began, as_time(finished_at) as ended, try_cast(duration_ms as double) as took_ms,
-    duration_ms as said_duration
+    as_time(started_at) as began, as_time(finished_at) as ended, as_ms(duration_ms) as took_ms
   from folded
 ), timed as (
   select *,
-    coalesce(began, ended - to_microseconds(cast(took_ms * 1000 as bigint))) as started_at,
-    coalesce(ended, began + to_microseconds(cast(took_ms * 1000 as bigint))) as finished_at
+    coalesce(began, try(ended - to_microseconds(cast(took_ms * 1000 as bigint)))) as started_at,
+    coalesce(ended, try(began + to_microseconds(cast(took_ms * 1000 as bigint)))) as finished_at
   from typed
 ), filled as (
   -- A step without a time stands where its line stands: after the latest time seen before it.
@@ -60,7 +59,7 @@ select trace_id, step_id, parent_step_id, seq, task_id, coalesce(try_cast(attemp
   try_cast(coalesce(usage ->> '$.output_tokens', usage ->> '$.output') as bigint) as output_tokens,
   try_cast(usage ->> '$.cost' as double) as cost,
   started_at, finished_at,
-  coalesce(case when isfinite(took_ms) then took_ms end, epoch_us(finished_at - started_at) / 1000.0) as duration_ms,
+  coalesce(took_ms, try(epoch_us(finished_at) - epoch_us(started_at)) / 1000.0) as duration_ms,
   process_id, try_cast(pid as integer) as pid, coalesce(attributes, '{}'::json) as attributes, asked,
   file, coalesce(try_cast(source ->> '$.trace_index' as integer), 0) as trace_index,
   coalesce(try_cast(source ->> '$.line' as bigint), last_n - files.first_n + 1) as line,

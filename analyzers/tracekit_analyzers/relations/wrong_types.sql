@@ -4,9 +4,9 @@ with numbers as (
     select rowid, file, source, attempt, log_seq as seq, tries, reinfers, duration_ms from lines where record = 'step' and (
       try_cast(attempt as bigint) is null and attempt is not null or try_cast(log_seq as bigint) is null and log_seq is not null
       or try_cast(tries as bigint) is null and tries is not null or try_cast(reinfers as bigint) is null and reinfers is not null
-      or not isfinite(coalesce(try_cast(duration_ms as double), 'nan'::double)) and duration_ms is not null)
+      or as_ms(duration_ms) is null and duration_ms is not null)
   ) unpivot (said for field in (attempt, seq, tries, reinfers, duration_ms))
-  where case field when 'duration_ms' then not isfinite(coalesce(try_cast(said as double), 'nan'::double)) else try_cast(said as bigint) is null end
+  where case field when 'duration_ms' then as_ms(said) is null else try_cast(said as bigint) is null end
 ), times as (
   select rowid as n, file, source, field, said from (
     select rowid, file, source, started_at, finished_at from lines where record = 'step' and (
