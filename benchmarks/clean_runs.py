@@ -67,7 +67,9 @@ def _run(rng: random.Random, number: int) -> list[Message]:
     orders = [f"#W{rng.randint(10**6, 10**7 - 1)}" for _ in range(rng.randint(1, 3))]
     methods = [f"credit_card_{rng.randint(10**5, 10**6)}", f"gift_card_{rng.randint(10**5, 10**6)}"]
     talk.say("system", SYSTEM)
-    talk.say("user", f"Hello, my user id is {user}. I want my money back for {orders[0]}, the lamp came broken.")
+    talk.say(
+        "user", f"Hello, my user id is {user}. I want my money back for {orders[0]}, the lamp came broken."
+    )
     profile = {"user_id": user, "payment_methods": [{"id": m} for m in methods], "orders": orders}
     records = {order: _order(rng, order, user, methods[0]) for order in orders}
     if rng.random() < 0.4:
@@ -81,7 +83,9 @@ def _run(rng: random.Random, number: int) -> list[Message]:
             talk.call(("get_order", {"order_id": order}, records[order]))
     chosen = records[orders[0]]
     if rng.random() < 0.5:
-        talk.say("assistant", f"I can refund {chosen['total']} EUR to {chosen['payment_method_id']}. Shall I?")
+        talk.say(
+            "assistant", f"I can refund {chosen['total']} EUR to {chosen['payment_method_id']}. Shall I?"
+        )
         talk.say("user", "Yes please.")
     if rng.random() < 0.5:
         talk.call(("search_policy", {"query": "refund of broken goods"}, _policy(rng)))
@@ -123,7 +127,7 @@ def _policy(rng: random.Random) -> str:
 
 
 def from_corpus() -> Iterator[CleanRun]:
-    """Successful runs of the labelled chat logs in which no tool error is on record."""
+    """Successful runs of the labelled chat logs in which neither a tool error nor an invented id is on record."""
     for name, files in (
         ("taubench_airline", ("gpt-4o-airline.json",)),
         ("agentrx_tau_retail", ("tau_dataset_failed.json", "tau_dataset_full.json")),
@@ -132,13 +136,23 @@ def from_corpus() -> Iterator[CleanRun]:
         if path is None:
             continue
         labels = {(row["file"], row["trace_index"]): row for row in corpus.rows(path / "labels.jsonl")}
+        invented = {(row["file"], row["trace_index"]) for row in corpus.rows(path / "unseen_ids.jsonl")}
         for file in files:
             for index, run in enumerate(json.loads((path / file).read_text(encoding="utf-8"))):
                 label = labels.get((file, index))
-                if label and label["task_success"] and not label["n_tool_errors"]:
+                if (
+                    label
+                    and label["task_success"]
+                    and not label["n_tool_errors"]
+                    and (file, index) not in invented
+                ):
                     yield CleanRun(name, [_plain(message) for message in run["traj"]])
 
 
 def _plain(message: Message) -> Message:
     """A message with the keys of a chat alone: what labellers added to a log is left out."""
-    return {key: message[key] for key in ("role", "content", "tool_calls", "tool_call_id", "name") if key in message}
+    return {
+        key: message[key]
+        for key in ("role", "content", "tool_calls", "tool_call_id", "name")
+        if key in message
+    }

@@ -162,18 +162,36 @@ def report(results: list[Outcome], *, show: bool) -> None:
     print(f"cause step right {sum(r.cause_right for r in faulty) / len(faulty):.3f} (target 0.90)")
     print(f"false alarms per 100 clean runs {100 * len(alarms) / len(clean):.1f} (target at most 2)")
     if show:
-        for (fault, origin, code), count in Counter((r.label.fault, r.label.origin, r.code) for r in results if r.label.code not in (None, r.code) or (not r.label.code and r.primary)).items():
+        for (fault, origin, code), count in Counter(
+            (r.label.fault, r.label.origin, r.code)
+            for r in results
+            if r.label.code not in (None, r.code) or (not r.label.code and r.primary)
+        ).items():
             print(f"  wrong: {fault} in {origin} -> {code} x {count}")
         for r in results:
             if r.code != (r.label.code or NOTHING) or (r.label.code and not r.cause_right):
-                print("   ", r.label, "->", r.primary and (r.primary.trace_id, r.primary.rule, r.primary.message, r.primary.source, r.primary.cause_source))
+                print(
+                    "   ",
+                    r.label,
+                    "->",
+                    r.primary
+                    and (
+                        r.primary.trace_id,
+                        r.primary.rule,
+                        r.primary.message,
+                        r.primary.source,
+                        r.primary.cause_source,
+                    ),
+                )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=3, help="faults planted into each run")
     parser.add_argument("--seed", type=int, default=7)
-    parser.add_argument("--ours", type=int, default=60, help="runs of our own agent; those of the corpus come on top")
+    parser.add_argument(
+        "--ours", type=int, default=60, help="runs of our own agent; those of the corpus come on top"
+    )
     parser.add_argument("--show", action="store_true", help="list what was wrong")
     options = parser.parse_args()
     runs = [*ours(options.ours, options.seed), *from_corpus()]

@@ -142,9 +142,7 @@ def loop(messages: list[Message], rng: random.Random) -> Planted | None:
         changed[call.answered_at + 1 : call.answered_at + 1] = _turn(
             call.name, call.arguments, call.answer, rng
         )
-    return Planted(
-        changed, "orchestration.loop", call.answered_at + 2, call.answered_at + 2 * rounds
-    )
+    return Planted(changed, "orchestration.loop", call.answered_at + 2, call.answered_at + 2 * rounds)
 
 
 def swallowed_result(messages: list[Message], rng: random.Random) -> Planted | None:
@@ -155,7 +153,9 @@ def swallowed_result(messages: list[Message], rng: random.Random) -> Planted | N
     call = rng.choice(places)
     changed = copy.deepcopy(messages)
     del changed[call.answered_at]
-    after = next((n for n in range(call.asked_at + 1, len(changed)) if changed[n]["role"] == "assistant"), None)
+    after = next(
+        (n for n in range(call.asked_at + 1, len(changed)) if changed[n]["role"] == "assistant"), None
+    )
     if after is None:
         return None
     return Planted(changed, "context.missing_result", call.asked_at, after)

@@ -49,14 +49,18 @@ def altered_argument(records: list[Record], rng: random.Random) -> PlantedLog | 
     changed = copy.deepcopy(records)
     received = changed[at]["input_snapshot"]
     value = received[key]
-    received[key] = value * 100 + 1 if isinstance(value, int | float) else value[:-1] + ("x" if value[-1] != "x" else "y")
+    received[key] = (
+        value * 100 + 1 if isinstance(value, int | float) else value[:-1] + ("x" if value[-1] != "x" else "y")
+    )
     index = _index(changed[at])
     return PlantedLog(changed, "parameter.altered", index, index)
 
 
 def no_answer(records: list[Record], rng: random.Random) -> PlantedLog | None:
     """A tool got no answer within its limit, and the run ends there."""
-    return _ended(records, rng, "tool", "timeout.no_answer", "unknown", "httpx.ReadTimeout", "no answer within 10 s")
+    return _ended(
+        records, rng, "tool", "timeout.no_answer", "unknown", "httpx.ReadTimeout", "no answer within 10 s"
+    )
 
 
 def rate_limited(records: list[Record], rng: random.Random) -> PlantedLog | None:
@@ -128,7 +132,11 @@ def _ended(
 
 
 def _steps(records: list[Record], kind: str) -> list[tuple[int, Record]]:
-    return [(n, record) for n, record in enumerate(records) if record["record"] == "step" and record["kind"] == kind]
+    return [
+        (n, record)
+        for n, record in enumerate(records)
+        if record["record"] == "step" and record["kind"] == kind
+    ]
 
 
 def _index(record: Record) -> int:

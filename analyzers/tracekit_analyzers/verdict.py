@@ -66,6 +66,9 @@ SILENT = frozenset(
 )
 """Classes of which the agent sees nothing: going on is no sign that it got over them."""
 
+SILENT_RULES = frozenset({"tool.schema_changed/keys", "tool.schema_changed/types"})
+"""The same of rules whose class has others that do show."""
+
 ANSWERS = frozenset({"tool.rejected", "tool.not_found", "tool.exit_code"})
 """Classes that are an answer as good as any: an agent that was told and came to a proper end got over them."""
 
@@ -103,7 +106,7 @@ def judge(diagnoses: Iterable[Diagnosis], steps: Sequence[StepFact], *, trace_st
         trace_status: `ok`, `error`, `running`, `killed` or `unknown`.
     """
     found = tuple(diagnoses)
-    shown = frozenset(d.failed_step for d in found if d.code not in SILENT and d.code not in PATTERNS)
+    shown = frozenset(d.failed_step for d in found if not _is_silent(d) and d.code not in PATTERNS)
     one_each = sorted(_one_for_each_step(found), key=_place)
     course = _Course(steps, frozenset(d.failed_step for d in one_each), shown, trace_status)
     settled = tuple(replace(d, recovered=course.got_over(d)) for d in one_each)
@@ -111,6 +114,10 @@ def judge(diagnoses: Iterable[Diagnosis], steps: Sequence[StepFact], *, trace_st
         # The run failed all the same: what came last was not got over.
         settled = (*settled[:-1], replace(settled[-1], recovered=False))
     return Verdict(settled, _primary(settled, course))
+
+
+def _is_silent(diagnosis: Diagnosis) -> bool:
+    return diagnosis.code in SILENT or diagnosis.rule in SILENT_RULES
 
 
 def _place(diagnosis: Diagnosis) -> tuple[int, int, str, str]:
@@ -176,7 +183,7 @@ class _Course:
     def got_over(self, diagnosis: Diagnosis) -> bool:
         """Whether the agent saw the error and the same operation went well later, or the task as a whole did."""
         step = self._steps.get(diagnosis.failed_step or "")
-        if step is None or (diagnosis.code in SILENT and step.step_id not in self._shown):
+        if step is None or (_is_silent(diagnosis) and step.step_id not in self._shown):
             return False
         if diagnosis.code in PATTERNS:
             return False
@@ -187,7 +194,7 @@ class _Course:
 
     def went_on(self, diagnosis: Diagnosis) -> bool:
         """Whether a model was asked again after an error that it could see."""
-        if diagnosis.code in SILENT or diagnosis.code in PATTERNS:
+        if _is_silent(diagnosis) or diagnosis.code in PATTERNS:
             return False
         seq = diagnosis.failed_seq if diagnosis.failed_seq is not None else -1
         return self._last_good.get(("model", None), -1) > seq

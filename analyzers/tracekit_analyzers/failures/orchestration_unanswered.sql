@@ -9,5 +9,7 @@ WHERE NOT c.answered AND coalesce(t.ended_by, '') NOT IN ('killed', 'open')
   AND coalesce(s.status, 'unknown') NOT IN ('error', 'running', 'skipped')
   AND (s.step_id IS NULL OR s.duration_ms IS NULL AND s.effect_risk IS NULL)
   AND NOT EXISTS (SELECT 1 FROM steps m WHERE m.trace_id = c.trace_id AND m.kind = 'model' AND m.seq > c.asked_seq)
+  -- A sibling that failed ended the run: the rest of its turn was not forgotten but given up.
+  AND NOT EXISTS (SELECT 1 FROM signals g WHERE g.trace_id = c.trace_id AND g.seq > c.asked_seq)
 QUALIFY row_number() OVER (PARTITION BY c.trace_id, c.asked_step ORDER BY c.call_id) = 1
 ORDER BY c.trace_id, failed_step;

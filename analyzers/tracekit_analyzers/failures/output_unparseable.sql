@@ -5,7 +5,7 @@ WITH errors AS (
 ), complaints AS (
   SELECT m.trace_id, m.hash, m.seq, m.text, row_number() OVER (PARTITION BY m.trace_id, m.seq ORDER BY m.pos) AS nth
   FROM messages m
-  WHERE m.role IN ('user', 'tool', 'system', 'observation', 'human') AND m.seq > 1
+  WHERE m.role IN ('user', 'system', 'observation', 'human') AND m.seq > 1
     AND regexp_matches(left(m.text, 600), '(?is)^\W{0,3}(format error|parsing error|invalid format|error.{0,40}parsing|.{0,120}(could not|cannot|failed to|unable to) (be )?pars|(please |you must |your (output|response|answer) (must|should) ).{0,60}(exactly one|in the (following|correct|required|specified) format|valid json|triple backticks|code block|function call))')
 ), answered AS (
   SELECT c.trace_id, c.text, max_by(s.step_id, s.seq) AS step_id

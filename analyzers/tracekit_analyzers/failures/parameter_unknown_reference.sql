@@ -1,10 +1,11 @@
 -- One row: a tool step with an id-like argument that nothing before it holds, though ids of its kind usually come from somewhere.
 WITH ids AS (
   SELECT l.trace_id, l.step_id, l.seq, s.tool_name, l.path, lower(l.key) AS key, l.value,
-    -- Two ids are of one shape when their words and numbers stand alike: `credit_card_7334` and `gift_card_12` are `a_a_9`.
-    regexp_replace(regexp_replace(regexp_replace(lower(l.value), '[a-z]*\d+[a-z][a-z0-9]*|[a-z]+\d[a-z0-9]*', 'W', 'g'), '[a-z]+', 'a', 'g'), '\d+', '9', 'g') AS shape
+    -- Two ids are of one shape when their words and numbers stand alike: `credit_card_7334` and `paypal_12` are `a_9`.
+    regexp_replace(regexp_replace(regexp_replace(lower(l.value), '[a-z]*\d+[a-z][a-z0-9]*|[a-z]+\d[a-z0-9]*', 'W', 'g'),
+      '[a-z]+([_:-][a-z]+)*', 'a', 'g'), '\d+', '9', 'g') AS shape
   FROM leaves l JOIN steps s ON s.trace_id = l.trace_id AND s.step_id = l.step_id
-  WHERE l.side = 'input' AND s.kind = 'tool' AND length(l.value) BETWEEN 4 AND 64
+  WHERE l.side = 'input' AND l.type <> 'token' AND s.kind = 'tool' AND length(l.value) BETWEEN 4 AND 64
     AND regexp_matches(l.key, '(?i)(^|_|-)(id|ids|uuid|guid|number|no|num|ref|reference|sku|account|order|ticket|invoice|reservation)$|[a-z](Id|ID|Ids|Number|Ref)$')
     AND NOT regexp_matches(l.key, '(?i)phone|fax|house|street|page|line|port|room|session|request|trace|span|run|idempotency')
     AND regexp_matches(l.value, '^[#A-Za-z0-9][A-Za-z0-9_:#-]*$') AND regexp_matches(l.value, '\d')
@@ -15,15 +16,15 @@ WITH ids AS (
   SELECT i.*, f.step_id IS NOT NULL AS grounded
   FROM ids i LEFT JOIN found f ON f.trace_id = i.trace_id AND f.step_id = i.step_id AND f.path = i.path
 ), kinds AS (
-  SELECT tool_name, key, shape, count(DISTINCT value) FILTER (grounded) AS good, count(DISTINCT value) FILTER (NOT grounded) AS bad
-  FROM marked GROUP BY tool_name, key, shape
+  SELECT key, shape, count(DISTINCT value) FILTER (grounded) AS good, count(DISTINCT value) FILTER (NOT grounded) AS bad
+  FROM marked GROUP BY key, shape
 ), near AS (
   SELECT trace_id, key, shape, min_by(step_id, seq) AS peer_step, min_by(value, seq) AS peer_value
   FROM marked WHERE grounded GROUP BY trace_id, key, shape
 ), candidates AS (
   SELECT m.*, k.good, n.peer_step, n.peer_value
-  FROM marked m JOIN kinds k USING (tool_name, key, shape) LEFT JOIN near n USING (trace_id, key, shape)
-  WHERE NOT m.grounded AND (k.good >= 4 * k.bad OR n.peer_step IS NOT NULL AND k.good >= k.bad)
+  FROM marked m JOIN kinds k USING (key, shape) LEFT JOIN near n USING (trace_id, key, shape)
+  WHERE NOT m.grounded AND (k.good >= 3 * k.bad OR n.peer_step IS NOT NULL AND k.good >= k.bad)
 ), heard AS (
   -- The value may stand inside a longer word or text that the lineage did not cut into tokens.
   SELECT c.trace_id, c.step_id, c.path FROM candidates c JOIN messages m ON m.trace_id = c.trace_id
