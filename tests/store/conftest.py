@@ -20,11 +20,15 @@ def set_clock() -> Iterator[SetClock]:
         yield current
 
 
-@pytest.fixture(params=["memory", "sqlite"])
+@pytest.fixture(
+    params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)],
+)
 def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "memory":
         return f"memory:{tmp_path}"
-    return f"sqlite:{tmp_path / 'state.db'}"
+    if request.param == "sqlite":
+        return f"sqlite:{tmp_path / 'state.db'}"
+    return str(request.getfixturevalue("postgres_url"))
 
 
 @pytest.fixture

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from tracekit.errors import TracekitError
 from tracekit.store import deciding, ownership
 from tracekit.store import writes as write_rules
 from tracekit.store.contract import Lease, PutBlob, ReviewRow, TaskRow, Write
 from tracekit.store.transaction import Claimant, Transaction
+
+Result = TypeVar("Result")
 
 
 class RuleStore(ABC):
@@ -19,16 +21,24 @@ class RuleStore(ABC):
     url: str
 
     @abstractmethod
-    def _writing(self, *, durable: bool) -> AbstractContextManager[Transaction]:
-        """One transaction: committed at the end of the block, synced when *durable*, undone by an exception."""
+    def _write(self, work: Callable[[Transaction], Result], *, durable: bool) -> Result:
+        """
+        Run *work* in one transaction: committed at its end, synced when *durable*, undone by an exception.
+
+        *work* may be run again when the store is sure that nothing of it was kept.
+        """
 
     def create(self, task: TaskRow, blobs: Iterable[PutBlob]) -> bool:
-        with self._writing(durable=True) as tx:
+        kept = tuple(blobs)
+
+        def admit(tx: Transaction) -> bool:
             if not tx.add_task(task):
                 return False
-            for blob in blobs:
+            for blob in kept:
                 write_rules.put_blob(tx, blob)
             return True
+
+        return self._write(admit, durable=True)
 
     def acquire(
         self,
@@ -42,8 +52,10 @@ class RuleStore(ABC):
         beyond_limit: bool = False,
     ) -> Lease | None:
         claimant = Claimant(owner, ttl_s, dead, alive)
-        with self._writing(durable=True) as tx:
-            return ownership.acquire(tx, task_id, claimant, recover=recover, beyond_limit=beyond_limit)
+        return self._write(
+            lambda tx: ownership.acquire(tx, task_id, claimant, recover=recover, beyond_limit=beyond_limit),
+            durable=True,
+        )
 
     def claim(
         self,
@@ -54,20 +66,18 @@ class RuleStore(ABC):
         alive: Sequence[str] = (),
         functions: Sequence[str] = (),
     ) -> Lease | None:
-        with self._writing(durable=True) as tx:
-            return ownership.claim(tx, Claimant(owner, ttl_s, dead, alive), functions)
+        return self._write(
+            lambda tx: ownership.claim(tx, Claimant(owner, ttl_s, dead, alive), functions), durable=True
+        )
 
     def renew(self, lease: Lease, *, ttl_s: float) -> bool:
-        with self._writing(durable=False) as tx:
-            return ownership.renew(tx, lease, ttl_s=ttl_s)
+        return self._write(lambda tx: ownership.renew(tx, lease, ttl_s=ttl_s), durable=False)
 
     def release(self, lease: Lease) -> None:
-        with self._writing(durable=False) as tx:
-            ownership.release(tx, lease)
+        self._write(lambda tx: ownership.release(tx, lease), durable=False)
 
     def commit(self, lease: Lease, writes: Sequence[Write], *, durable: bool) -> int:
-        with self._writing(durable=durable) as tx:
-            return write_rules.commit(tx, lease, writes)
+        return self._write(lambda tx: write_rules.commit(tx, lease, writes), durable=durable)
 
     def decide(
         self,
@@ -79,8 +89,8 @@ class RuleStore(ABC):
         payload: PutBlob | None,
         now_ms: int,
     ) -> ReviewRow:
-        with self._writing(durable=True) as tx:
-            return deciding.decide(
+        return self._write(
+            lambda tx: deciding.decide(
                 tx,
                 review_id,
                 decision=decision,
@@ -88,7 +98,9 @@ class RuleStore(ABC):
                 args_digest=args_digest,
                 payload=payload,
                 now_ms=now_ms,
-            )
+            ),
+            durable=True,
+        )
 
 
 def closed(url: str) -> TracekitError:

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tracekit import clock
 from tracekit.model import TaskStatus
-from tracekit.store.base import RuleStore, closed
+from tracekit.store.base import Result, RuleStore, closed
 from tracekit.store.contract import EventRow, PutBlob, ReviewRow, TaskRow, TaskState, WorkerRow
 from tracekit.store.gathering import Parts, body_hashes
 from tracekit.store.memory_tables import MemoryTransaction, Tables
 from tracekit.store.retention import SWEEP_GRACE_MS
 from tracekit.store.sql_store import check_all_found
+from tracekit.store.transaction import Transaction
 
 _ended = frozenset(status for status in TaskStatus if status.is_final)
 _named: dict[str, Tables] = {}
@@ -36,12 +37,11 @@ class MemoryStore(RuleStore):
         self._tables = tables
         self._closed = False
 
-    @contextmanager
-    def _writing(self, *, durable: bool) -> Iterator[MemoryTransaction]:
+    def _write(self, work: Callable[[Transaction], Result], *, durable: bool) -> Result:
         with self._open() as tables:
             tx = MemoryTransaction(tables)
             try:
-                yield tx
+                return work(tx)
             except BaseException:
                 tx.undo()
                 raise

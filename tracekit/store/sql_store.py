@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
 
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
-from tracekit.store.base import RuleStore
+from tracekit.store.base import Result, RuleStore
 from tracekit.store.contract import EventRow, ReviewRow, TaskRow, TaskState, WorkerRow
 from tracekit.store.gathering import Parts, body_hashes
 from tracekit.store.sealed import Bodies
@@ -25,6 +24,7 @@ from tracekit.store.tables import (
     STEP,
     TASK,
     WORKER,
+    Row,
     Table,
 )
 
@@ -35,12 +35,12 @@ class SqlStore(RuleStore):
     _bodies: Bodies
 
     @abstractmethod
-    def _reading(self) -> AbstractContextManager[Execute]:
-        """Statements that see the store as it is at one moment."""
+    def _read(self, work: Callable[[Execute], Result]) -> Result:
+        """Run *work* with statements that see the store as it is at one moment; it may be run again."""
 
     @abstractmethod
-    def _executing(self) -> AbstractContextManager[Execute]:
-        """Statements in one light transaction that is committed at the end."""
+    def _change(self, statement: str, params: Mapping[str, Any]) -> int:
+        """Run one statement in a light transaction of its own; how many rows it changed."""
 
     @staticmethod
     @abstractmethod
@@ -48,52 +48,52 @@ class SqlStore(RuleStore):
         """A list of texts as the dialect takes it."""
 
     def load(self, task_id: str, *, with_bodies: bool = False) -> TaskState | None:
-        with self._reading() as execute:
-            rows = self._rows(execute, TASK, "task_read", task_id=task_id)
-            if not rows:
-                return None
-            parts = Parts(
-                task=rows[0],
-                steps=self._rows(execute, STEP, "steps_of", task_id=task_id),
-                effects=self._rows(execute, EFFECT, "effects_of", task_id=task_id),
-                reviews=self._rows(execute, REVIEW, "reviews_of", task_id=task_id),
-                compensations=self._rows(execute, COMPENSATION, "compensations_of", task_id=task_id),
-                decisions=self._rows(execute, DECISION, "decisions_of", task_id=task_id),
-            )
-            return parts.state(self._bodies_of(execute, body_hashes(parts, with_steps=with_bodies)))
+        return self._read(lambda execute: self._load(execute, task_id, with_bodies=with_bodies))
 
     def blobs(self, hashes: Iterable[str]) -> dict[str, bytes]:
-        with self._reading() as execute:
-            return {name: data for name, (data, _) in self._read_blobs(execute, hashes).items()}
+        wanted = set(hashes)
+        found = self._read(lambda execute: self._read_blobs(execute, wanted))
+        return {name: data for name, (data, _) in found.items()}
 
     def events(self, task_id: str, *, after_seq: int = 0, limit: int = 1000) -> list[EventRow]:
-        with self._reading() as execute:
-            return self._rows(execute, EVENT, "events_of", task_id=task_id, after_seq=after_seq, limit=limit)
+        return self._list(EVENT, "events_of", task_id=task_id, after_seq=after_seq, limit=limit)
 
     def tasks(
         self, *, status: Sequence[TaskStatus] = (), after: str = "", limit: int = 1000
     ) -> list[TaskRow]:
         statuses = self._to_list([each.value for each in status])
-        with self._reading() as execute:
-            return self._rows(execute, TASK, "tasks_list", after=after, statuses=statuses, limit=limit)
+        return self._list(TASK, "tasks_list", after=after, statuses=statuses, limit=limit)
 
     def reviews(self, *, open_only: bool = True, limit: int = 1000) -> list[ReviewRow]:
-        with self._reading() as execute:
-            return self._rows(execute, REVIEW, "reviews_all", open_only=open_only, limit=limit)
-
-    def register_worker(self, worker: WorkerRow) -> None:
-        with self._executing() as execute:
-            execute("worker_put", WORKER.params(worker, self._bodies))
-
-    def forget_worker(self, worker_id: str) -> None:
-        with self._executing() as execute:
-            execute("worker_delete", {"worker_id": worker_id})
+        return self._list(REVIEW, "reviews_all", open_only=open_only, limit=limit)
 
     def workers(self) -> list[WorkerRow]:
-        with self._reading() as execute:
-            return self._rows(execute, WORKER, "workers_all")
+        return self._list(WORKER, "workers_all")
 
-    def _rows(self, execute: Execute, table: Table[Any], statement: str, **params: Any) -> list[Any]:
+    def register_worker(self, worker: WorkerRow) -> None:
+        self._change("worker_put", WORKER.params(worker, self._bodies))
+
+    def forget_worker(self, worker_id: str) -> None:
+        self._change("worker_delete", {"worker_id": worker_id})
+
+    def _load(self, execute: Execute, task_id: str, *, with_bodies: bool) -> TaskState | None:
+        rows = self._rows(execute, TASK, "task_read", task_id=task_id)
+        if not rows:
+            return None
+        parts = Parts(
+            task=rows[0],
+            steps=self._rows(execute, STEP, "steps_of", task_id=task_id),
+            effects=self._rows(execute, EFFECT, "effects_of", task_id=task_id),
+            reviews=self._rows(execute, REVIEW, "reviews_of", task_id=task_id),
+            compensations=self._rows(execute, COMPENSATION, "compensations_of", task_id=task_id),
+            decisions=self._rows(execute, DECISION, "decisions_of", task_id=task_id),
+        )
+        return parts.state(self._bodies_of(execute, body_hashes(parts, with_steps=with_bodies)))
+
+    def _list(self, table: Table[Row], statement: str, **params: Any) -> list[Row]:
+        return self._read(lambda execute: self._rows(execute, table, statement, **params))
+
+    def _rows(self, execute: Execute, table: Table[Row], statement: str, **params: Any) -> list[Row]:
         return [table.row(values, self._bodies) for values in execute(statement, params)]
 
     def _bodies_of(self, execute: Execute, hashes: Iterable[str]) -> dict[str, bytes]:

@@ -86,7 +86,7 @@ class SqlTransaction:
         return self._first(REVIEW, "review_lock", review_id=review_id)
 
     def reviews_of(self, task_id: str) -> list[ReviewRow]:
-        return self._all(REVIEW, "reviews_of", task_id=task_id)
+        return self._all(REVIEW, "reviews_lock", task_id=task_id)
 
     def put_review(self, row: ReviewRow) -> None:
         self._execute("review_put", REVIEW.params(row, self._bodies))

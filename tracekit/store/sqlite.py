@@ -8,7 +8,7 @@ a transaction that reads first and writes later would fail at once when another 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,13 @@ import orjson
 
 from tracekit import clock
 from tracekit.store import forking
-from tracekit.store.base import closed
+from tracekit.store.base import Result, closed
 from tracekit.store.retention import Retention, prune
 from tracekit.store.sealed import Bodies
 from tracekit.store.sql_store import SqlStore
 from tracekit.store.sql_transaction import Execute, SqlTransaction
 from tracekit.store.sqlite_connection import Connection
+from tracekit.store.transaction import Transaction
 
 
 class SqliteStore(SqlStore):
@@ -59,15 +60,16 @@ class SqliteStore(SqlStore):
         """Beside the file, so that all who share the file share the locks."""
         return self.path.with_name(f"{self.path.name}-workers")
 
-    @contextmanager
-    def _writing(self, *, durable: bool) -> Iterator[SqlTransaction]:
+    def _write(self, work: Callable[[Transaction], Result], *, durable: bool) -> Result:
         with self._write_connection(durable=durable) as connection:
-            yield SqlTransaction(connection.execute, self._bodies, to_list=self._to_list, clock=clock.now_ms)
+            return work(
+                SqlTransaction(connection.execute, self._bodies, to_list=self._to_list, clock=clock.now_ms)
+            )
 
-    @contextmanager
-    def _executing(self) -> Iterator[Execute]:
+    def _change(self, statement: str, params: Mapping[str, Any]) -> int:
         with self._write_connection(durable=False) as connection:
-            yield connection.execute
+            connection.execute(statement, params)
+            return connection.changes
 
     @contextmanager
     def _write_connection(self, *, durable: bool) -> Iterator[Connection]:
@@ -77,14 +79,13 @@ class SqliteStore(SqlStore):
             with connection.transaction("BEGIN IMMEDIATE"):
                 yield connection
 
-    @contextmanager
-    def _reading(self) -> Iterator[Execute]:
+    def _read(self, work: Callable[[Execute], Result]) -> Result:
         with self._lock:
             self._open_writer()  # makes the side files without which a reader can't open the log
             if self._reader is None:
                 self._reader = self._connect(writable=False)
             with self._reader.transaction("BEGIN"):
-                yield self._reader.execute
+                return work(self._reader.execute)
 
     @staticmethod
     def _to_list(values: Sequence[str]) -> str:
@@ -94,7 +95,7 @@ class SqliteStore(SqlStore):
         self, *, before_ms: int, keep_every: int = 10, forget_before_ms: int | None = None
     ) -> Mapping[str, int]:
         retention = Retention(before_ms, keep_every, forget_before_ms, clock.now_ms())
-        counts = prune(self._delete, retention)
+        counts = prune(self._change, retention)
         with self._lock:
             writer = self._open_writer()
             with writer.translated():
@@ -112,11 +113,6 @@ class SqliteStore(SqlStore):
 
     def after_fork(self) -> None:
         self._lock.release()
-
-    def _delete(self, statement: str, params: Mapping[str, Any]) -> int:
-        with self._write_connection(durable=False) as connection:
-            connection.execute(statement, params)
-            return connection.changes
 
     def _open_writer(self) -> Connection:
         if self._closed:

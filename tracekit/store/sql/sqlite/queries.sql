@@ -18,6 +18,15 @@ SELECT
 FROM review
 WHERE review_id = :review_id;
 
+-- name: reviews_lock
+-- the questions of a task, oldest first, which nobody else answers until the transaction ends
+SELECT
+  review_id, task_id, place, effect_key, reason, panel, args_digest, status, decision, payload,
+  decided_by, decided_ms, expires_ms, version, created_ms, crc
+FROM review
+WHERE task_id = :task_id
+ORDER BY created_ms, review_id;
+
 -- name: waiting_task
 -- the first task that waits for a worker; ownership.py decides whether it is free
 SELECT
