@@ -1,0 +1,75 @@
+"""Driving the explorer by keys: wait until its threads are done, read what is on the screen."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from textual.pilot import Pilot
+from textual.worker import WorkerState
+
+from tracekit_analyzers.views import Analysis
+from tracekit_tui.app import Explorer
+from tracekit_tui.controller import Controller
+from tracekit_tui.recoveries import Recoveries
+
+BUSY = (WorkerState.PENDING, WorkerState.RUNNING)
+
+
+async def settle(pilot: Pilot[int]) -> None:
+    """Return when no work is under way any more, looked at three times in a row."""
+    quiet = 0
+    while quiet < 3:
+        await pilot.pause()
+        busy = any(worker.state in BUSY for worker in pilot.app.workers)
+        quiet = 0 if busy else quiet + 1
+        if busy:
+            await pilot.pause(0.005)
+
+
+@asynccontextmanager
+async def explorer(
+    analysis: Analysis | Callable[[], Controller],
+    *,
+    size: tuple[int, int] = (100, 30),
+    recoveries: Recoveries | None = None,
+    who: str = "ada",
+    keys: dict[str, str] | None = None,
+    theme: str | None = None,
+) -> AsyncIterator[tuple[Explorer, Pilot[int]]]:
+    """The running app over *analysis*, its first reading done."""
+    opener = analysis if callable(analysis) else lambda: Controller(analysis, recoveries, who)
+    app = Explorer(opener, keys=keys)
+    async with app.run_test(size=size) as pilot:
+        if theme is not None:
+            app.theme = theme
+        await settle(pilot)
+        yield app, pilot
+
+
+async def press(pilot: Pilot[int], *keys: str) -> None:
+    """Press *keys* one by one, each when the one before is worked off."""
+    for key in keys:
+        await pilot.press(key)
+        await settle(pilot)
+
+
+async def type_text(pilot: Pilot[int], text: str) -> None:
+    """Type *text* and wait."""
+    names = {
+        " ": "space",
+        "*": "asterisk",
+        "=": "equals_sign",
+        ".": "full_stop",
+        "_": "underscore",
+        ">": "greater_than_sign",
+    }
+    await pilot.press(*[names.get(letter, letter) for letter in text])
+    await settle(pilot)
+
+
+def screen_text(app: Explorer) -> str:
+    """Everything that the terminal would show, line by line."""
+    width, height = app.size
+    lines = app.screen._compositor.render_strips()
+    return "\n".join("".join(segment.text for segment in strip) for strip in lines[:height])
