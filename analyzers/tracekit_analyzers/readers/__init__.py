@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from tracekit_analyzers.model import Reader
 from tracekit_analyzers.readers import (
+    agent_sdk_stream,
     agentops,
+    claude_code,
+    cline,
+    codex,
+    gemini_cli,
     jaeger,
     js_spans,
     native,
     openai_chat,
+    openclaw,
     openinference_tree,
     otel_console,
     otlp,
@@ -30,6 +36,12 @@ READERS: tuple[Reader, ...] = (
     openinference_tree.READER,
     agentops.READER,
     span_samples.READER,
+    claude_code.READER,
+    agent_sdk_stream.READER,
+    codex.READER,
+    gemini_cli.READER,
+    cline.READER,
+    openclaw.READER,
     openai_chat.READER,
 )
 """Every reader, the most particular formats first."""

@@ -85,14 +85,15 @@ def block_text(content: Any) -> str | None:
 def anthropic_message(message: Mapping[str, Any], index: int, *, line: int | None = None) -> ChatMessage:
     """One message with content blocks."""
     content, role = message.get("content"), role_of(message)
+    answers, text = block_answers(content), block_text(content)
     return ChatMessage(
-        role=role,
+        role="tool" if role == "user" and answers and text is None else role,
         whole=message,
         index=index,
         line=line,
-        text=block_text(content),
+        text=text,
         calls=block_calls(content) if role == "assistant" else (),
-        answers=block_answers(content),
+        answers=answers,
         model=message.get("model"),
         finish_reason=message.get("stop_reason"),
         usage=usage_of(message.get("usage")),

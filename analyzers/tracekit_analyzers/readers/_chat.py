@@ -30,6 +30,18 @@ class Answer:
     status: StepStatus | None = None
     """Where the format says more than answered well or badly, such as cancelled before it ran."""
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    at_ns: int | None = None
+    """When it came, where the message that holds it does not say that."""
+    began_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where and when one call was asked for, in formats that write a message in several pieces."""
+
+    index: int
+    line: int | None
+    at_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,8 @@ class ChatMessage:
     line: int | None = None
     text: str | None = None
     calls: tuple[ToolCall, ...] = ()
+    spots: tuple[Spot, ...] = ()
+    """One for each call; empty where all stand at the message itself."""
     answers: tuple[Answer, ...] = ()
     agent: str | None = None
     name: str | None = None
@@ -61,6 +75,12 @@ class ChatMessage:
     error_type: str | None = None
     error_message: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
+    event: StepStatus | None = None
+    """Set where it is no message but something that happened, such as an interruption: a step of this status."""
+    forgets: bool = False
+    """Whether the model was sent nothing of what came before, as after a compaction."""
+    parent: str | None = None
+    """Id of the step that it belongs to, where that is not the conversation's."""
 
     @property
     def by_model(self) -> bool:
@@ -97,25 +117,27 @@ def chat_records(
     hashes: list[str] = []
     before_ns: int | None = None
     for place, message in enumerate(messages):
+        owner = message.parent or parent
+        if message.forgets:
+            hashes.clear()
+        if message.event is not None:
+            yield _event_step(run, message, message.event, parent=owner)
+            continue
+        name, records = run.message(
+            message.whole, role=message.role, index=message.index, line=message.line, agent=message.agent
+        )
         if message.by_model:
             context = run.context(hashes, complete=complete)
-            name, records = run.message(
-                message.whole, role=message.role, index=message.index, line=message.line, agent=message.agent
-            )
-            step = _model_step(run, message, context=context, began_ns=before_ns, parent=parent)
+            step = _model_step(run, message, context=context, began_ns=before_ns, parent=owner)
             yield step
-            yield from records
-            for number, call in enumerate(message.calls):
-                yield _tool_step(
-                    run, message, call, paired.get((place, number)), number=number, parent=step["step_id"]
-                )
-        else:
-            name, records = run.message(
-                message.whole, role=message.role, index=message.index, line=message.line, agent=message.agent
-            )
-            yield from records
+            owner = step["step_id"]
+        yield from records
+        for number, call in enumerate(message.calls):
+            yield _tool_step(run, message, call, paired.get((place, number)), number=number, parent=owner)
         for number in orphans.get(place, ()):
-            yield _orphan_step(run, message, message.answers[number], number=number, parent=parent)
+            yield _orphan_step(
+                run, message, message.answers[number], number=number, parent=message.parent or parent
+            )
         hashes.append(name)
         before_ns = message.at_ns if message.at_ns is not None else before_ns
 
@@ -126,13 +148,13 @@ def _pair(messages: Sequence[ChatMessage]) -> tuple[dict[_Place, _Answered], dic
     paired: dict[_Place, _Answered] = {}
     orphans: dict[int, list[int]] = {}
     for place, message in enumerate(messages):
+        open_calls.extend(((place, number), call) for number, call in enumerate(message.calls))
         for number, answer in enumerate(message.answers):
             found = _find(open_calls, answer)
             if found is None:
                 orphans.setdefault(place, []).append(number)
                 continue
             paired[open_calls.pop(found)[0]] = _Answered(message, answer)
-        open_calls.extend(((place, number), call) for number, call in enumerate(message.calls))
     return paired, orphans
 
 
@@ -172,23 +194,59 @@ def _model_step(
     )
 
 
+def _event_step(run: Run, message: ChatMessage, status: StepStatus, *, parent: str | None) -> NativeRecord:
+    return run.step(
+        StepKind.STEP,
+        message.name or "event",
+        status=status,
+        index=message.index,
+        line=message.line,
+        step_id=run.step_id("event", message.step_key or message.index),
+        started_ns=message.began_ns if message.began_ns is not None else message.at_ns,
+        finished_ns=message.at_ns,
+        parent_step_id=parent,
+        agent=message.agent,
+        output_snapshot=message.text,
+        error_type=message.error_type,
+        error_message=message.error_message,
+        attributes=dict(message.attributes),
+    )
+
+
+def tool_step_id(run: Run, asker: ChatMessage, number: int) -> str:
+    """Id of the step of the call with this *number* in *asker*."""
+    return run.step_id("tool", asker.step_key or asker.index, number)
+
+
 def _tool_step(
-    run: Run, asker: ChatMessage, call: ToolCall, answered: _Answered | None, *, number: int, parent: str
+    run: Run,
+    asker: ChatMessage,
+    call: ToolCall,
+    answered: _Answered | None,
+    *,
+    number: int,
+    parent: str | None,
 ) -> NativeRecord:
-    holder = answered.message if answered else asker
+    spot = asker.spots[number] if asker.spots else Spot(asker.index, asker.line, asker.at_ns)
+    holder: ChatMessage | Spot = answered.message if answered else spot
+    began, ended = spot.at_ns, None
+    if answered:
+        answer = answered.answer
+        began = answer.began_ns if answer.began_ns is not None else began
+        ended = answer.at_ns if answer.at_ns is not None else answered.message.at_ns
     return run.step(
         StepKind.TOOL,
         call.name,
         status=_status(answered.answer) if answered else StepStatus.UNKNOWN,
         index=holder.index,
         line=holder.line,
-        step_id=run.step_id("tool", asker.step_key or asker.index, number),
-        started_ns=asker.at_ns,
-        finished_ns=answered.message.at_ns if answered else None,
+        step_id=tool_step_id(run, asker, number),
+        started_ns=began,
+        finished_ns=ended,
         parent_step_id=parent,
         agent=asker.agent,
         tool_name=call.name,
-        call_id=call.call_id,
+        call_id=call.call_id or None,
         model_raw_output=call.arguments_raw,
         input_snapshot=parsed(call.arguments_raw),
         **(_outcome(answered.answer) if answered else {}),
@@ -206,7 +264,8 @@ def _orphan_step(
         index=message.index,
         line=message.line,
         step_id=run.step_id("answer", message.step_key or message.index, number),
-        finished_ns=message.at_ns,
+        started_ns=answer.began_ns,
+        finished_ns=answer.at_ns if answer.at_ns is not None else message.at_ns,
         parent_step_id=parent,
         agent=message.agent,
         tool_name=answer.name,

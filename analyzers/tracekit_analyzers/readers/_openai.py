@@ -66,8 +66,13 @@ def usage_of(counts: Any) -> Usage | None:
     """Tokens of a response under OpenAI's or Anthropic's names."""
     if not isinstance(counts, Mapping):
         return None
+    sent = _count(counts, "prompt_tokens", "input_tokens")
+    # Anthropic counts cached input apart; everywhere else it is part of the input.
+    cached = [
+        _count(counts, name) or 0 for name in ("cache_read_input_tokens", "cache_creation_input_tokens")
+    ]
     used = Usage(
-        input_tokens=_count(counts, "prompt_tokens", "input_tokens"),
+        input_tokens=sent + sum(cached) if sent is not None else None,
         output_tokens=_count(counts, "completion_tokens", "output_tokens"),
     )
     return used if used != Usage() else None

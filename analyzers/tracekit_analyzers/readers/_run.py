@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from tracekit.model import StepKind, StepStatus
-from tracekit.snapshot import context_digest, message_hash
+from tracekit.recording.contexts import Contexts, hash_messages
 from tracekit_analyzers.model import InputFile, NativeRecord
 from tracekit_analyzers.readers._time import stamp
 
@@ -66,8 +66,7 @@ class Run:
         self.trace_index = trace_index
         self._seq = 0
         self._hashes: set[str] = set()
-        self._context: tuple[str, ...] = ()
-        self._context_digest: str | None = None
+        self._contexts = Contexts()
 
     def _source(self, index: int | None, line: int | None) -> dict[str, int | None]:
         return {"trace_index": self.trace_index, "line": line, "index": index}
@@ -80,7 +79,7 @@ class Run:
         self, message: Any, *, role: str, index: int | None, line: int | None = None, agent: str | None = None
     ) -> tuple[str, list[NativeRecord]]:
         """Hash of *message*, and its record the first time that this run has it."""
-        name = _hash(message)
+        (name,) = hash_messages((message,))
         if name in self._hashes:
             return name, []
         self._hashes.add(name)
@@ -99,22 +98,17 @@ class Run:
     def context(
         self, hashes: Sequence[str], *, complete: bool = True, tokens: int | None = None
     ) -> dict[str, Any]:
-        """The `context` field of a model step that was sent *hashes*, told against the one before it."""
-        names = tuple(hashes)
-        before = self._context
-        keep = len(before) if names[: len(before)] == before else _common(before, names)
-        digest = context_digest(names)
-        context = {
-            "digest": digest,
-            "count": len(names),
-            "base": self._context_digest if keep else None,
-            "keep": keep,
-            "hashes": list(names[keep:]),
-            "complete": complete,
+        """The `context` field of a model step that was sent *hashes*, told against the most alike of those before it."""
+        ref = self._contexts.refer(self.trace_id, tuple(hashes), complete=complete)
+        return {
+            "digest": ref.digest,
+            "count": ref.count,
+            "base": ref.base,
+            "keep": ref.keep,
+            "hashes": list(ref.hashes),
+            "complete": ref.complete,
             "tokens": tokens,
         }
-        self._context, self._context_digest = names, digest
-        return context
 
     def step(
         self,
@@ -152,33 +146,3 @@ class Run:
             fields.pop("attributes", None)
         record.update((key, value) for key, value in fields.items() if value is not None)
         return record
-
-
-def _hash(message: Any) -> str:
-    try:
-        return message_hash(message)
-    except (
-        Exception
-    ) as error:  # a value of a foreign log that our canonical form refuses, such as a lone surrogate
-        del error
-        return hex_id(32, repr(message))
-
-
-def _common(left: Sequence[str], right: Iterable[str]) -> int:
-    """How many elements the two have in common at their beginning."""
-    count = 0
-    for mine, theirs in zip(left, right, strict=False):
-        if mine != theirs:
-            break
-        count += 1
-    return count
-
-
-def usage(counts: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The `usage` field from numbers by our own names; None when there is none of them."""
-    known = {
-        key: value
-        for key, value in counts.items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
-    return known or None

@@ -7,15 +7,34 @@ import gzip
 import io
 import json
 import re
-from collections.abc import Generator, Iterator
-from functools import lru_cache
+from collections.abc import Callable, Generator, Iterator
+from functools import lru_cache, wraps
 from typing import Any, BinaryIO, cast
 
-from tracekit_analyzers.model import DamageReport, InputFile
+from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 
 _CHUNK_CHARACTERS = 1 << 20
 _SPACE = re.compile(r"[\s\x00\ufeff]*")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+
+
+_Read = Callable[[Any, InputFile, DamageReport], Iterator[NativeRecord]]
+
+
+def never_silent(read: _Read) -> _Read:
+    """*read*, telling the damage report when a file that is in the format gave no record at all."""
+
+    @wraps(read)
+    def told(self: Any, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
+        empty = True
+        for record in read(self, file, damage):
+            empty = False
+            yield record
+        if empty:
+            reason = f"no_records: read as {self.name}, and found no message, call or span in it"
+            damage.bad(file=file.name, line=None, offset=None, reason=reason, data=file.head[:200])
+
+    return told
 
 
 def open_bytes(file: InputFile) -> BinaryIO:

@@ -12,7 +12,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, peek
+from tracekit_analyzers.readers._source import items, never_silent, peek
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import epoch_ns, iso_ns
 from tracekit_analyzers.readers.phoenix import flat
@@ -37,6 +37,7 @@ class AgentOpsReader:
         first = spans[0] if isinstance(spans, list) and spans else None
         return 85 if isinstance(first, Mapping) and "span_id" in first and "span_attributes" in first else 0
 
+    @never_silent
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records of the spans in the file's order."""
         runs, key = SpanRuns(file), file_key(file)

@@ -8,7 +8,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import peek, whole
+from tracekit_analyzers.readers._source import never_silent, peek, whole
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import epoch_ns
 
@@ -26,6 +26,7 @@ class JaegerReader:
         first = traces[0] if isinstance(traces, list) and traces else None
         return 95 if isinstance(first, Mapping) and "traceID" in first and "spans" in first else 0
 
+    @never_silent
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records trace by trace, spans in the file's order."""
         top = whole(file, damage)

@@ -20,7 +20,7 @@ from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._code import code_calls
 from tracekit_analyzers.readers._openai import chat_message
 from tracekit_analyzers.readers._run import Run
-from tracekit_analyzers.readers._source import items, peek, peek_lines
+from tracekit_analyzers.readers._source import items, never_silent, peek, peek_lines
 
 _LISTS = ("traj", "history", "messages", "conversation", "trajectory", "chat_history")
 """Where a run keeps its messages."""
@@ -56,6 +56,7 @@ class OpenAIChatReader:
             return 60
         return 55 if any(_messages(line) for line in peek_lines(file.head)[:3]) else 0
 
+    @never_silent
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records of each run; only one run is held at a time."""
         values = items(file, damage)

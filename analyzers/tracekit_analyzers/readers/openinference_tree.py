@@ -13,7 +13,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, peek
+from tracekit_analyzers.readers._source import items, never_silent, peek
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import duration_ns, has_zone, iso_ns
 
@@ -35,6 +35,7 @@ class OpenInferenceTreeReader:
         )
         return 90 if here else 0
 
+    @never_silent
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records of the spans in pre-order, which is their order in the file."""
         runs, key = SpanRuns(file), file_key(file)

@@ -8,7 +8,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, peek
+from tracekit_analyzers.readers._source import items, never_silent, peek
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import iso_ns
 
@@ -24,6 +24,7 @@ class OtelConsoleReader:
         top = peek(file.head)
         return 95 if _is_span(top[0] if isinstance(top, list) and top else top) else 0
 
+    @never_silent
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records of the spans in the file's order."""
         runs, key = SpanRuns(file), file_key(file)

@@ -12,7 +12,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, peek, peek_lines
+from tracekit_analyzers.readers._source import items, never_silent, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import epoch_ns
 from tracekit_analyzers.readers.otlp import attributes_of
@@ -30,6 +30,7 @@ class SpanSamplesReader:
         first = top[0] if isinstance(top, list) and top else top
         return 85 if _is_span(first) or any(_is_span(line) for line in peek_lines(file.head)[:1]) else 0
 
+    @never_silent
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records of the spans in the file's order."""
         runs, key = SpanRuns(file), file_key(file)
