@@ -70,6 +70,6 @@ async def type_text(pilot: Pilot[int], text: str) -> None:
 
 def screen_text(app: Explorer) -> str:
     """Everything that the terminal would show, line by line."""
-    width, height = app.size
+    height = app.size.height
     lines = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip) for strip in lines[:height])

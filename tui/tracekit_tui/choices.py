@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from tracekit.model import EffectStatus, TaskStatus
@@ -54,6 +55,16 @@ def choices_of(state: TaskState, review: ReviewRow | None, now_ms: int) -> tuple
     return tuple(_with_reason(choice, _blocked(choice, state, review, now_ms)) for choice in _CHOICES)
 
 
+def options_of(review: ReviewRow) -> tuple[str, ...]:
+    """The decisions that the question takes; empty when it does not say."""
+    try:
+        panel = json.loads(review.panel)
+    except ValueError:
+        return ()
+    options = panel.get("options") if isinstance(panel, dict) else None
+    return tuple(str(option) for option in options) if isinstance(options, list) else ()
+
+
 def _with_reason(choice: Choice, blocked: str) -> Choice:
     return Choice(choice.id, choice.title, choice.means, choice.decision, blocked, choice.wants)
 
@@ -69,8 +80,9 @@ def _blocked(choice: Choice, state: TaskState, review: ReviewRow | None, now_ms:
         return "a question is open: answer it below" if review is not None else ""
     if review is None:
         return "no question is open: resume first, it asks where a person is needed"
-    if choice.id in ("retry", "edit", "done", "skip") and review.place is None:
-        return "the question is about the whole task"
+    options = options_of(review)
+    if options and choice.decision not in options:
+        return f"no answer to this question ({review.reason}); it takes {', '.join(options)}"
     if choice.id == "rollback" and not any(effect.status is EffectStatus.SUCCESS for effect in state.effects):
         return "no finished effect to undo"
     return ""
