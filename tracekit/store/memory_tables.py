@@ -38,7 +38,7 @@ class Tables:
 
     tasks: dict[str, TaskRow] = field(default_factory=dict)
     steps: dict[tuple[str, str], StepRow] = field(default_factory=dict)
-    effects: dict[str, EffectRow] = field(default_factory=dict)
+    effects: dict[tuple[str, str], EffectRow] = field(default_factory=dict)
     reviews: dict[str, ReviewRow] = field(default_factory=dict)
     compensations: dict[tuple[str, int], CompensationRow] = field(default_factory=dict)
     decisions: list[DecisionRow] = field(default_factory=list)
@@ -154,15 +154,15 @@ class MemoryTransaction:
         STEP.params(row, _PLAIN)
         self._set(self._tables.steps, (row.task_id, row.place), row)
 
-    def effect(self, key: str) -> EffectRow | None:
-        return self._tables.effects.get(key)
+    def effect(self, task_id: str, key: str) -> EffectRow | None:
+        return self._tables.effects.get((task_id, key))
 
     def pending_effects(self, task_id: str) -> list[EffectRow]:
         return [row for row in self._tables.effects_of(task_id) if row.status is EffectStatus.PENDING]
 
     def put_effect(self, row: EffectRow) -> None:
         EFFECT.params(row, _PLAIN)
-        self._set(self._tables.effects, row.key, row)
+        self._set(self._tables.effects, (row.task_id, row.key), row)
 
     def review(self, review_id: str) -> ReviewRow | None:
         return self._tables.reviews.get(review_id)

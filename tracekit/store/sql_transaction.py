@@ -43,38 +43,45 @@ class SqlTransaction:
         self._bodies = bodies
         self._to_list = to_list
         self._clock = clock
+        self._tasks: dict[str, TaskRow] = {}
+        """As they are known to stand in the store."""
 
     @cached_property
     def now_ms(self) -> int:
         return self._clock()
 
     def task(self, task_id: str) -> TaskRow | None:
-        return self._first(TASK, "task_lock", task_id=task_id)
+        return self._remember(self._first(TASK, "task_lock", task_id=task_id))
 
     def waiting_task(
         self, claimant: Claimant, functions: Sequence[str], skip: Sequence[str]
     ) -> TaskRow | None:
-        return self._first(
-            TASK,
-            "waiting_task",
-            now_ms=self.now_ms,
-            dead=self._to_list(claimant.dead),
-            alive=self._to_list(claimant.alive),
-            functions=self._to_list(functions),
-            skip=self._to_list(skip),
+        return self._remember(
+            self._first(
+                TASK,
+                "waiting_task",
+                now_ms=self.now_ms,
+                dead=self._to_list(claimant.dead),
+                alive=self._to_list(claimant.alive),
+                functions=self._to_list(functions),
+                skip=self._to_list(skip),
+            )
         )
 
     def add_task(self, row: TaskRow) -> bool:
         return bool(self._execute("task_insert", TASK.params(row, self._bodies)))
 
     def put_task(self, row: TaskRow) -> None:
-        self._execute("task_put", TASK.params(row, self._bodies))
+        before = self._tasks.get(row.task_id)
+        stays = before is not None and (before.status, before.priority) == (row.status, row.priority)
+        self._execute("task_put" if stays else "task_move", TASK.params(row, self._bodies))
+        self._tasks[row.task_id] = row
 
     def put_step(self, row: StepRow) -> None:
         self._execute("step_put", STEP.params(row, self._bodies))
 
-    def effect(self, key: str) -> EffectRow | None:
-        return self._first(EFFECT, "effect_get", key=key)
+    def effect(self, task_id: str, key: str) -> EffectRow | None:
+        return self._first(EFFECT, "effect_get", task_id=task_id, key=key)
 
     def pending_effects(self, task_id: str) -> list[EffectRow]:
         return self._all(EFFECT, "pending_effects", task_id=task_id)
@@ -114,6 +121,11 @@ class SqlTransaction:
                 "crc": blob_checksum(codec, data, refs),
             },
         )
+
+    def _remember(self, row: TaskRow | None) -> TaskRow | None:
+        if row is not None:
+            self._tasks[row.task_id] = row
+        return row
 
     def _first(self, table: Table[Row], statement: str, **params: Any) -> Row | None:
         rows = self._all(table, statement, **params)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, Generic, TypeVar, get_args, get_type_hints
+from functools import cached_property
+from typing import Any, Generic, TypeVar, cast, get_args, get_type_hints
 
 import orjson
 
@@ -39,30 +40,35 @@ def _kind(hint: Any) -> Any:
     return options[0] if options and type(None) in get_args(hint) else hint
 
 
-def _stored(value: Any, kind: Any, where: str) -> Value:
-    """*value* as a column holds it; refuses what a column would hold differently from what it is given."""
-    if value is None:
-        return None
+def _writer(kind: Any) -> Callable[[Any], Value]:
+    """Makes a column value of one that is not None; raises ValueError for what would come back otherwise."""
     if kind is str:
-        return _storable_text(str(value), where)
+        return _text
     if kind is float:
-        if not math.isfinite(value):
-            raise TracekitError("store.bad_value", f"{where}: expected a finite number, got {value!r}")
-        return float(value) + 0.0  # -0.0 comes back from SQLite as 0.0, which would look like damage
+        return _number
     if kind is int or kind is bool:
-        if not -(2**63) <= value < 2**63:
-            raise TracekitError("store.bad_value", f"{where}: expected an integer of 64 bits, got {value!r}")
-        return int(value)
+        return _integer
     if isinstance(kind, type) and issubclass(kind, Enum):
-        return str(kind(value).value)
-    return orjson.dumps(value).decode()
+        return lambda value: str(kind(value).value)
+    return lambda value: orjson.dumps(value).decode()
 
 
-def _storable_text(text: str, where: str) -> str:
-    """*text* if both databases can hold it: UTF-8, and no NUL, which PostgreSQL refuses."""
-    if "\0" in text or not (text.isascii() or _is_utf8(text)):
-        raise TracekitError("store.bad_value", f"{where}: expected text without NUL and lone surrogates")
-    return text
+def _reader(kind: Any) -> Callable[[Any], Any] | None:
+    """Makes the value of a field from that of a column; None when they are the same."""
+    if kind in (str, int, float):
+        return None
+    if kind is bool:
+        return bool
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    return lambda value: tuple(orjson.loads(value))
+
+
+def _text(value: str) -> str:
+    """Both databases hold UTF-8; PostgreSQL has no NUL."""
+    if "\0" in value or not (value.isascii() or _is_utf8(value)):
+        raise ValueError("expected text without NUL and lone surrogates")
+    return value
 
 
 def _is_utf8(text: str) -> bool:
@@ -73,14 +79,16 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _restored(value: Value, kind: Any) -> Any:
-    if value is None or kind is str or kind is int or kind is float:
-        return value
-    if kind is bool:
-        return bool(value)
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind(value)
-    return tuple(orjson.loads(str(value)))
+def _number(value: float) -> float:
+    if not math.isfinite(value):
+        raise ValueError(f"expected a finite number, got {value!r}")
+    return float(value) + 0.0  # -0.0 comes back from SQLite as 0.0, which would look like damage
+
+
+def _integer(value: int) -> int:
+    if not -(2**63) <= value < 2**63:
+        raise ValueError(f"expected an integer of 64 bits, got {value!r}")
+    return int(value)
 
 
 @dataclass(frozen=True)
@@ -93,41 +101,65 @@ class Table(Generic[Row]):
     """Columns that say to a person which row it is."""
     bodies: frozenset[str] = frozenset()
 
-    def __post_init__(self) -> None:
-        hints = get_type_hints(self.row_type)
-        columns = tuple(field.name for field in fields(self.row_type))  # type: ignore[arg-type]  # all are dataclasses
-        object.__setattr__(self, "columns", columns)
-        object.__setattr__(self, "kinds", tuple(_kind(hints[column]) for column in columns))
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, in the order of the row's fields; the checksum comes after them."""
+        return tuple(field.name for field in fields(cast(Any, self.row_type)))
 
-    columns: tuple[str, ...] = ()
-    kinds: tuple[Any, ...] = ()
+    @cached_property
+    def _kinds(self) -> tuple[Any, ...]:
+        hints = get_type_hints(self.row_type)
+        return tuple(_kind(hints[column]) for column in self.columns)
+
+    @cached_property
+    def _writers(self) -> tuple[tuple[str, Callable[[Any], Value], bool], ...]:
+        return tuple(
+            (column, _writer(kind), column in self.bodies)
+            for column, kind in zip(self.columns, self._kinds, strict=True)
+        )
+
+    @cached_property
+    def _readers(self) -> tuple[tuple[int, Callable[[Any], Any]], ...]:
+        """Only of the columns that have to be converted."""
+        found = ((place, _reader(kind)) for place, kind in enumerate(self._kinds))
+        return tuple((place, reader) for place, reader in found if reader is not None)
+
+    @cached_property
+    def _body_places(self) -> tuple[int, ...]:
+        return tuple(place for place, column in enumerate(self.columns) if column in self.bodies)
 
     def params(self, row: Row, bodies: Bodies) -> dict[str, Value]:
         """Column values of *row* by name, bodies sealed where that is wanted, and `crc` over them all."""
         params: dict[str, Value] = {}
-        for column, kind in zip(self.columns, self.kinds, strict=True):
-            value = _stored(getattr(row, column), kind, f"{self.name}.{column}")
-            if column in self.bodies and isinstance(value, str):
-                value = bodies.write_text(value)
-            params[column] = value
+        column = ""
+        try:
+            for column, write, is_body in self._writers:
+                value = getattr(row, column)
+                if value is not None:
+                    value = write(value)
+                    if is_body:
+                        value = bodies.write_text(str(value))
+                params[column] = value
+        except ValueError as error:
+            raise TracekitError("store.bad_value", f"{self.name}.{column}: {error}") from error
         params["crc"] = checksum(list(params.values()))
         return params
 
     def row(self, values: Sequence[Any], bodies: Bodies) -> Row:
         """The row behind *values*, which end with the checksum; `store.damaged` with its place when they differ."""
-        *stored, crc = values
+        *plain, crc = values
         try:
-            if checksum(stored) != crc:
+            if checksum(plain) != crc:
                 raise ValueError("its checksum does not match")
-            plain = {
-                column: _restored(
-                    bodies.read_text(value) if column in self.bodies and value is not None else value, kind
-                )
-                for column, kind, value in zip(self.columns, self.kinds, stored, strict=True)
-            }
-            return self.row_type(**plain)
+            for place in self._body_places:
+                if plain[place] is not None:
+                    plain[place] = bodies.read_text(plain[place])
+            for place, read in self._readers:
+                if plain[place] is not None:
+                    plain[place] = read(plain[place])
+            return self.row_type(*plain)
         except (ValueError, TypeError) as error:
-            raise damaged(self, dict(zip(self.columns, stored, strict=False)), error) from error
+            raise damaged(self, dict(zip(self.columns, values, strict=False)), error) from error
 
 
 def checksum(values: Sequence[Any]) -> int:

@@ -59,8 +59,8 @@ class Transaction(Protocol):
     def put_step(self, row: StepRow) -> None:
         """Insert or replace."""
 
-    def effect(self, key: str) -> EffectRow | None:
-        """The ledger row; None when not booked."""
+    def effect(self, task_id: str, key: str) -> EffectRow | None:
+        """The ledger row of the task; None when not booked."""
 
     def pending_effects(self, task_id: str) -> list[EffectRow]:
         """Ledger rows of the task that are pending."""

@@ -29,11 +29,13 @@ from tracekit.store.contract import (
 from tracekit.store.ownership import held_task, is_open
 from tracekit.store.transaction import Transaction
 
-_OWNERSHIP = frozenset({"owner", "fence", "lease_until_ms", "next_seq", "updated_ms"})
+_KEPT_BY_STORE = frozenset(
+    {"owner", "fence", "lease_until_ms", "next_seq", "updated_ms", "tokens_used", "cost_used"}
+)
 _IDENTITY = frozenset(
     {"task_id", "trace_id", "root_step_id", "function", "arguments", "parent_task", "created_ms"}
 )
-TASK_COLUMNS = frozenset(field.name for field in fields(TaskRow)) - _OWNERSHIP - _IDENTITY
+TASK_COLUMNS = frozenset(field.name for field in fields(TaskRow)) - _KEPT_BY_STORE - _IDENTITY
 """Columns that `UpdateTask` may change."""
 EFFECT_COLUMNS = frozenset(field.name for field in fields(EffectRow)) - {"key", "task_id", "args_hash"}
 """Columns that `UpdateEffect` may change."""
@@ -41,12 +43,32 @@ EFFECT_COLUMNS = frozenset(field.name for field in fields(EffectRow)) - {"key", 
 
 def commit(tx: Transaction, lease: Lease, writes: Sequence[Write]) -> int:
     """Check the fence, apply *writes* in order, and return the task's last sequence number."""
-    task = held_task(tx, lease)
+    task = Draft(held_task(tx, lease))
     for write in writes:
         _check_task(lease, write)
-        task = _APPLY[type(write)](tx, task, write)
-    tx.put_task(replace(task, updated_ms=tx.now_ms))
+        _APPLY[type(write)](tx, task, write)
+    tx.put_task(task.changed(updated_ms=tx.now_ms))
     return task.next_seq - 1
+
+
+class Draft:
+    """The task while a commit is applied: its changes are gathered and written once."""
+
+    def __init__(self, row: TaskRow) -> None:
+        self.task_id = row.task_id
+        self.fence = row.fence
+        self.next_seq = row.next_seq
+        self.tokens_used = row.tokens_used
+        self.cost_used = row.cost_used
+        self.changes: dict[str, Any] = {}
+        self._row = row
+
+    def changed(self, *, updated_ms: int) -> TaskRow:
+        """The row as the commit leaves it."""
+        usage = {"tokens_used": self.tokens_used, "cost_used": self.cost_used}
+        return replace(
+            self._row, **{**usage, **self.changes, "next_seq": self.next_seq, "updated_ms": updated_ms}
+        )
 
 
 def _check_task(lease: Lease, write: Write) -> None:
@@ -69,21 +91,19 @@ def put_blob(tx: Transaction, blob: PutBlob) -> None:
     tx.put_blob(blob)
 
 
-def _put_blob(tx: Transaction, task: TaskRow, write: PutBlob) -> TaskRow:
+def _put_blob(tx: Transaction, task: Draft, write: PutBlob) -> None:
     put_blob(tx, write)
-    return task
 
 
-def _put_step(tx: Transaction, task: TaskRow, write: PutStep) -> TaskRow:
+def _put_step(tx: Transaction, task: Draft, write: PutStep) -> None:
     tx.put_step(write.row)
-    return task
 
 
-def _insert_effect(tx: Transaction, task: TaskRow, write: InsertEffect) -> TaskRow:
-    booked = tx.effect(write.row.key)
+def _insert_effect(tx: Transaction, task: Draft, write: InsertEffect) -> None:
+    booked = tx.effect(task.task_id, write.row.key)
     if booked is None:
         tx.put_effect(replace(write.row, fence=task.fence))
-        return task
+        return
     if booked.args_hash != write.row.args_hash:
         raise Conflict(
             "effect.other_arguments",
@@ -97,9 +117,9 @@ def _insert_effect(tx: Transaction, task: TaskRow, write: InsertEffect) -> TaskR
     )
 
 
-def _update_effect(tx: Transaction, task: TaskRow, write: UpdateEffect) -> TaskRow:
-    booked = tx.effect(write.key)
-    if booked is None or booked.task_id != task.task_id:
+def _update_effect(tx: Transaction, task: Draft, write: UpdateEffect) -> None:
+    booked = tx.effect(task.task_id, write.key)
+    if booked is None:
         raise Conflict(
             "effect.unknown", f"expected effect {write.key!r} of task {task.task_id!r}, found none"
         )
@@ -111,40 +131,39 @@ def _update_effect(tx: Transaction, task: TaskRow, write: UpdateEffect) -> TaskR
         )
     changes = _checked(write.changes, EFFECT_COLUMNS, "UpdateEffect")
     tx.put_effect(replace(booked, **{"fence": task.fence, **changes}))
-    return task
 
 
-def _append_event(tx: Transaction, task: TaskRow, write: AppendEvent) -> TaskRow:
+def _append_event(tx: Transaction, task: Draft, write: AppendEvent) -> None:
     tx.add_event(
         EventRow(task.task_id, task.next_seq, task.fence, tx.now_ms, write.kind, write.place, write.body)
     )
-    return replace(task, next_seq=task.next_seq + 1)
+    task.next_seq += 1
 
 
-def _update_task(tx: Transaction, task: TaskRow, write: UpdateTask) -> TaskRow:
-    return replace(task, **_checked(write.changes, TASK_COLUMNS, "UpdateTask"))
+def _update_task(tx: Transaction, task: Draft, write: UpdateTask) -> None:
+    task.changes.update(_checked(write.changes, TASK_COLUMNS, "UpdateTask"))
 
 
-def _add_usage(tx: Transaction, task: TaskRow, write: AddUsage) -> TaskRow:
-    return replace(task, tokens_used=task.tokens_used + write.tokens, cost_used=task.cost_used + write.cost)
+def _add_usage(tx: Transaction, task: Draft, write: AddUsage) -> None:
+    task.tokens_used += write.tokens
+    task.cost_used += write.cost
 
 
-def _insert_review(tx: Transaction, task: TaskRow, write: InsertReview) -> TaskRow:
+def _insert_review(tx: Transaction, task: Draft, write: InsertReview) -> None:
     row = write.row
     for review in tx.reviews_of(task.task_id):
         if review.status == "open" and (review.place, review.reason) == (row.place, row.reason):
             if is_open(review, tx.now_ms):
-                return task
+                return
             tx.put_review(replace(review, status="expired", version=review.version + 1))
     if tx.review(row.review_id) is not None:
         raise Conflict(
             "review.exists", f"review {row.review_id!r} was asked before; give the new one its own id"
         )
     tx.put_review(row)
-    return task
 
 
-def _use_review(tx: Transaction, task: TaskRow, write: UseReview) -> TaskRow:
+def _use_review(tx: Transaction, task: Draft, write: UseReview) -> None:
     review = tx.review(write.review_id)
     if review is None or review.task_id != task.task_id:
         raise Conflict(
@@ -157,17 +176,14 @@ def _use_review(tx: Transaction, task: TaskRow, write: UseReview) -> TaskRow:
             "a decision allows one dispatch",
         )
     tx.put_review(replace(review, status="used", version=review.version + 1))
-    return task
 
 
-def _put_compensation(tx: Transaction, task: TaskRow, write: PutCompensation) -> TaskRow:
+def _put_compensation(tx: Transaction, task: Draft, write: PutCompensation) -> None:
     tx.put_compensation(write.row)
-    return task
 
 
-def _append_decision(tx: Transaction, task: TaskRow, write: AppendDecision) -> TaskRow:
+def _append_decision(tx: Transaction, task: Draft, write: AppendDecision) -> None:
     tx.add_decision(write.row)
-    return task
 
 
 def _checked(changes: Mapping[str, Any], allowed: frozenset[str], what: str) -> Mapping[str, Any]:
@@ -178,7 +194,7 @@ def _checked(changes: Mapping[str, Any], allowed: frozenset[str], what: str) -> 
     return changes
 
 
-_APPLY: Mapping[type[Any], Callable[[Transaction, TaskRow, Any], TaskRow]] = {
+_APPLY: Mapping[type[Any], Callable[[Transaction, Draft, Any], None]] = {
     PutBlob: _put_blob,
     PutStep: _put_step,
     InsertEffect: _insert_effect,

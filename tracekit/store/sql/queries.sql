@@ -16,7 +16,17 @@ INSERT INTO task (
 ON CONFLICT DO NOTHING RETURNING task_id;
 
 -- name: task_put
--- everything of a task that may change
+-- what changes of a task at every commit; the columns of task_waiting are left alone, so its pages are not written
+UPDATE task SET
+  goal = :goal, plan = :plan, current_step = :current_step, code_version =
+  :code_version, tool_schema_hash = :tool_schema_hash, limits = :limits, owner = :owner, fence =
+  :fence, lease_until_ms = :lease_until_ms, next_seq = :next_seq, attempt = :attempt, recoveries =
+  :recoveries, max_recoveries = :max_recoveries, tokens_used = :tokens_used, cost_used = :cost_used,
+  result = :result, error = :error, updated_ms = :updated_ms, crc = :crc
+WHERE task_id = :task_id;
+
+-- name: task_move
+-- as task_put, with what decides its place among the waiting tasks
 UPDATE task SET
   status = :status, goal = :goal, plan = :plan, current_step = :current_step, code_version =
   :code_version, tool_schema_hash = :tool_schema_hash, limits = :limits, owner = :owner, fence =
@@ -56,8 +66,8 @@ INSERT INTO effect (
   :fence, :approval_id, :intent_ms, :outcome_ms, :probe_count, :probe_verdict, :server_ref, :result,
   :error, :crc
 )
-ON CONFLICT (key) DO UPDATE SET
-  task_id = excluded.task_id, place = excluded.place, call_no = excluded.call_no, tool =
+ON CONFLICT (task_id, key) DO UPDATE SET
+  place = excluded.place, call_no = excluded.call_no, tool =
   excluded.tool, risk = excluded.risk, idempotent = excluded.idempotent, args_hash =
   excluded.args_hash, args = excluded.args, status = excluded.status, attempt = excluded.attempt,
   fence = excluded.fence, approval_id = excluded.approval_id, intent_ms = excluded.intent_ms,
@@ -145,7 +155,7 @@ SELECT
   key, task_id, place, call_no, tool, risk, idempotent, args_hash, args, status, attempt, fence,
   approval_id, intent_ms, outcome_ms, probe_count, probe_verdict, server_ref, result, error, crc
 FROM effect
-WHERE key = :key;
+WHERE task_id = :task_id AND key = :key;
 
 -- name: pending_effects
 -- ledger rows of a task whose request may be on its way

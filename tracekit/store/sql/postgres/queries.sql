@@ -131,8 +131,8 @@ DELETE FROM review WHERE (review_id) IN (
 
 -- name: forget_effect
 -- no row; what belongs to tasks that are forgotten
-DELETE FROM effect WHERE (key) IN (
-  SELECT key FROM effect AS old
+DELETE FROM effect WHERE (task_id, key) IN (
+  SELECT task_id, key FROM effect AS old
   WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms)
   LIMIT :batch
 );

@@ -91,11 +91,9 @@ CREATE TABLE effect (
   result TEXT,
   error TEXT,
   crc BIGINT NOT NULL,
-  PRIMARY KEY (key),
+  PRIMARY KEY (task_id, key),
   FOREIGN KEY (task_id) REFERENCES task (task_id)
 );
-
-CREATE INDEX effect_of_task ON effect (task_id, status);
 
 -- a question that only a person may answer
 CREATE TABLE review (

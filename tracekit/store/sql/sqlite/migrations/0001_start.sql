@@ -31,7 +31,7 @@ CREATE TABLE task (
   updated_ms INTEGER NOT NULL,
   crc INTEGER NOT NULL,
   PRIMARY KEY (task_id)
-) STRICT;
+) WITHOUT ROWID, STRICT;
 
 -- tasks that are not at their end, in the order in which workers take them
 CREATE INDEX task_waiting ON task (priority DESC, created_ms, task_id)
@@ -91,11 +91,9 @@ CREATE TABLE effect (
   result TEXT,
   error TEXT,
   crc INTEGER NOT NULL,
-  PRIMARY KEY (key),
+  PRIMARY KEY (task_id, key),
   FOREIGN KEY (task_id) REFERENCES task (task_id)
 ) WITHOUT ROWID, STRICT;
-
-CREATE INDEX effect_of_task ON effect (task_id, status);
 
 -- a question that only a person may answer
 CREATE TABLE review (
