@@ -53,7 +53,8 @@ class Damage:
 
 def visible_head(data: bytes | str) -> str:
     """First 80 characters of *data*, with control codes and bytes that are no text made visible."""
-    text = data[:400].decode("utf-8", "backslashreplace") if isinstance(data, bytes) else data[:80]
+    text = data[:400].decode("utf-8", "backslashreplace") if isinstance(data, bytes) else data
+    text = text[:82].rstrip("\r\n")
     return "".join(_visible(character) for character in text[:80])[:80]
 
 
@@ -152,11 +153,14 @@ def _by_documents(raw: bytes, text: str) -> list[Piece]:
             break
         except RecursionError:
             return [_deep(raw)]
-        pieces.append(_kept(value, at))
+        piece = _kept(value, at)
+        pieces += (
+            _marked([piece], "glued: it stands behind another record in its line") if pieces else [piece]
+        )
         position = end
         while position < len(text) and text[position] in " \t\r":
             position += 1
-    return [*pieces[:1], *_marked(pieces[1:], "glued: it stands behind another record in its line")]
+    return pieces
 
 
 def _kept(value: Any, at: int) -> Piece:

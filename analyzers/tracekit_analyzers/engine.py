@@ -36,17 +36,30 @@ def _silent(_: Progress) -> None:
 
 
 class Engine:
-    """One analysis of a set of files; `con` holds the relations of relations/README.md after `load`."""
+    """
+    One analysis of a set of files; `con` holds the relations of relations/README.md after `load`.
+
+    Args:
+        paths: Files, folders, glob patterns, or `-`.
+        reader: Name of the reader for all files; by default each file is asked which format it is.
+        tell: Called as reading goes on.
+        diagnose: False leaves the failure classes out: the relations alone.
+    """
 
     def __init__(
-        self, paths: Sequence[str | Path], *, reader: str | None = None, tell: Tell = _silent
+        self,
+        paths: Sequence[str | Path],
+        *,
+        reader: str | None = None,
+        tell: Tell = _silent,
+        diagnose: bool = True,
     ) -> None:
         self.paths = tuple(paths)
         self.damage = Damage()
         self.skipped: tuple[str, ...] = ()
         self.verdicts: dict[str, TraceVerdict] = {}
         self.buckets = 1
-        self._reader, self._tell = reader, tell
+        self._reader, self._tell, self._diagnosing = reader, tell, diagnose
         self._folder = tempfile.TemporaryDirectory(prefix="tracekit-")
         self._con: duckdb.DuckDBPyConnection | None = None
 
@@ -149,6 +162,7 @@ class Engine:
         relations = Relations(self.con, Path(self._folder.name), self.buckets)
         for bucket in range(self.buckets):
             relations.make(bucket)
-            yield from Diagnosing(self.con).verdicts()
+            if self._diagnosing:
+                yield from Diagnosing(self.con).verdicts()
             relations.keep(first=bucket == 0)
         relations.show_all()

@@ -17,9 +17,9 @@ with wanted as (
   select w.* from wanted w anti join equal e on e.trace_id = w.trace_id and e.step_id = w.step_id and e.path = w.path
   where w.type = 'VARCHAR' and length(w.value) between 3 and 400
 ), texts as (
-  select trace_id, null as step_id, seq, role as side, '$' as path, text from messages where role in ('user', 'system', 'assistant') and text <> ''
+  select trace_id, null as step_id, seq, role as side, '$' as path, text, null as known_at from messages where role in ('user', 'system', 'assistant') and text <> ''
   union all
-  select trace_id, step_id, seq, 'output', '$', output_text from steps
+  select trace_id, step_id, seq, 'output', '$', output_text, finished_at from steps
   where output is not null and kind not in ('model', 'task', 'agent') and json_type(unpacked(output)) is null
 ), small as (
   -- Searching every text for every value is a product: only where it stays small.
@@ -29,6 +29,7 @@ with wanted as (
   select u.trace_id, u.step_id, u.seq, u.path, u.key, u.value, t.step_id, t.seq, t.side, t.path, false
   from unmatched u semi join small using (trace_id)
   join texts t on t.trace_id = u.trace_id and contains(lower(t.text), lower(u.value))
+    and coalesce(t.known_at <= u.known_at, true)
     and t.seq <= case t.side when 'output' then u.seq - 1 when 'assistant' then coalesce(u.asked_seq, u.seq) else u.seq end
 )
 select * from equal union all select * from inside;

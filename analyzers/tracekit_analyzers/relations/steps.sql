@@ -31,7 +31,7 @@ with said as (
     coalesce(ended, try(began + to_microseconds(cast(took_ms * 1000 as bigint)))) as finished_at
   from typed
 ), filled as (
-  -- A step without a time stands where its line stands: after the latest time seen before it.
+  -- A step without a time stands right after the line before it.
   select *, coalesce(started_at, last_value(started_at ignore nulls) over (partition by trace_id order by first_n)) as order_at
   from timed
 ), placed as (
