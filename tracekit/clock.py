@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -77,5 +78,9 @@ def now_ms() -> int:
 
 def rfc3339(ns: int) -> str:
     """*ns* since the epoch as `2026-11-30T08:21:03.112345Z`: UTC with microseconds."""
-    moment = datetime.fromtimestamp(ns // 1_000_000_000, tz=UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{ns % 1_000_000_000 // 1000:06d}Z"
+    return f"{_second(ns // 1_000_000_000)}.{ns % 1_000_000_000 // 1000:06d}Z"
+
+
+@lru_cache(maxsize=16)
+def _second(s: int) -> str:
+    return f"{datetime.fromtimestamp(s, tz=UTC):%Y-%m-%dT%H:%M:%S}"

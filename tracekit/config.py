@@ -39,6 +39,10 @@ class Settings:
     """Whether inputs, outputs and raw text go into span attributes too, and so to other exporters."""
     redact: bool = True
     """Whether secrets become markers; off only for logs that never leave a safe place."""
+    harmless_keys: tuple[str, ...] = ()
+    """Keys whose values are never secrets here, whatever the rules say."""
+    secret_keys: tuple[str, ...] = ()
+    """Keys whose values are always secrets here."""
     blob_bytes: int = 262_144
     """A value whose JSON is longer stands in a file of its own under `HOME/blobs`."""
     rotate_bytes: int = 268_435_456

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+import orjson
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import Span
@@ -24,8 +24,7 @@ NOT_GIVEN: Final[Any] = ...
 """Stands for an input or output that was not told; None is a value."""
 
 
-@dataclass(frozen=True, slots=True)
-class StepStart:
+class StepStart(NamedTuple):
     """What is known of a step when it starts; see docs/log-format.md for the fields."""
 
     kind: StepKind
@@ -48,8 +47,7 @@ class StepStart:
     attributes: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class StepEnd:
+class StepEnd(NamedTuple):
     """What is known of a step when it ends; None leaves what the start said."""
 
     status: StepStatus
@@ -75,11 +73,13 @@ class OpenStep:
 
     __slots__ = (
         "__weakref__",
+        "_attributes",
         "_changing",
         "_finished",
         "_fixed",
         "_log",
         "_pid",
+        "_seq",
         "_started_s",
         "kind",
         "left_elsewhere",
@@ -103,14 +103,16 @@ class OpenStep:
         self.name = start.name
         self.left_elsewhere = False
         """Its block ended in another task or thread than it began in: it must not be taken for current."""
+        self._seq = 0
         self._started_s = 0.0
         self._fixed: dict[str, Any] = {}
         self._changing: dict[str, Any] = {}
+        self._attributes: orjson.Fragment | None = None
 
     def start(self, start: StepStart, started_ns: int) -> None:
         """Write the `running` line and tell the span what has its place there."""
         log = self._log
-        seq = log.step_started(self.ref.trace_id)
+        self._seq = seq = log.step_started(self.ref.trace_id)
         self._started_s = clock.current().monotonic_s()
         self._fixed = _fixed_fields(self, start, seq, clock.rfc3339(started_ns), log)
         self._changing = {
@@ -125,10 +127,10 @@ class OpenStep:
         if start.messages is not None:
             context = log.refer_context(self.ref.trace_id, start.messages, complete=start.context_complete)
         if self.span.is_recording():
-            wire.on_start(self.span, start, seq, context, log)
+            wire.on_start(self.span, start, context, log)
         if log.writer is None:
             return
-        line = {**self._fixed, "status": StepStatus.RUNNING, **self._changing_fields()}
+        line = {**self._fixed, "status": "running", **self._changing_fields()}
         if start.input is not NOT_GIVEN and log.options.capture_input:
             line["input_snapshot"] = log.values.fragment(start.input)
         if start.raw is not None and log.options.capture_input:
@@ -140,7 +142,7 @@ class OpenStep:
     def note(self, **attributes: Any) -> None:
         """Add attributes that the end line and the span will show; a finished step stays as it is."""
         if not self._finished and self._changing:
-            self._changing["attributes"] = {**self._changing["attributes"], **attributes}
+            self._merge(attributes)
 
     @contextmanager
     def active(self) -> Iterator[OpenStep]:
@@ -202,18 +204,22 @@ class OpenStep:
             if (given := getattr(end, name)) is not None:
                 self._changing[name] = given
         if end.attributes:
-            self._changing["attributes"] = {**self._changing["attributes"], **end.attributes}
+            self._merge(end.attributes)
         failed = error_fields(end.error, log) if end.error is not None else {}
         if log.writer is not None:
-            line = {**self._fixed, "status": end.status, **self._changing_fields(), **failed}
+            line = {**self._fixed, "status": end.status.value, **self._changing_fields(), **failed}
             line |= _end_fields(end, log)
             line["finished_at"] = clock.rfc3339(ended_ns)
             line["duration_ms"] = round((clock.current().monotonic_s() - self._started_s) * 1e3, 6)
             log.write(line)
         log.step_finished(self.ref.trace_id)
         if self.span.is_recording():
-            wire.on_end(self.span, end, self._changing, failed, log)
+            wire.on_end(self.span, self._seq, end, self._changing, failed, log)
         self.span.end(ended_ns)
+
+    def _merge(self, attributes: Mapping[str, Any]) -> None:
+        self._changing["attributes"] = {**self._changing["attributes"], **attributes}
+        self._attributes = None
 
     def _changing_fields(self) -> dict[str, Any]:
         values = self._log.values
@@ -225,7 +231,9 @@ class OpenStep:
         if now["effect"] is not None:
             line["effect"] = values.fragment(now["effect"])
         if now["attributes"]:
-            line["attributes"] = values.fragment(now["attributes"])
+            if self._attributes is None:
+                self._attributes = values.fragment(now["attributes"])
+            line["attributes"] = self._attributes
         return line
 
 
@@ -242,13 +250,15 @@ def _fixed_fields(
         "attempt": start.attempt,
         "process_id": log.who.process_id,
         "pid": log.who.pid,
-        "kind": start.kind,
-        "name": log.values.text(start.name),
+        "kind": start.kind.value,
+        "name": log.values.label(start.name),
         "started_at": started_at,
     }
-    for name in ("task_id", "tool_name", "call_id", "agent"):
+    for name in ("task_id", "tool_name", "agent"):
         if (value := getattr(start, name)) is not None:
-            line[name] = log.values.text(value)
+            line[name] = log.values.label(value)
+    if start.call_id is not None:
+        line["call_id"] = log.values.text(start.call_id)
     if start.depends_on:
         line["depends_on"] = list(start.depends_on)
     return line

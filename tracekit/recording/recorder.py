@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
+from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN
 
 from tracekit import clock
@@ -100,10 +101,11 @@ class Recorder:
         parent: StepRef | OpenStep | _Inherit | None,
         links: tuple[StepRef, ...],
     ) -> OpenStep:
+        context = None
         if isinstance(parent, _Inherit):
-            above = current_ref()
+            above, context = current_parent()
             if trace_id and above and above.trace_id != trace_id:
-                above = None
+                above = context = None
         else:
             above = parent.ref if isinstance(parent, OpenStep) else parent
         started_ns = clock.now_ns()
@@ -111,6 +113,7 @@ class Recorder:
             semconv.span_name(start.kind, start.name, start.tool_name, start.model),
             semconv.span_kind(start.kind),
             above,
+            context=context,
             trace_id=trace_id,
             step_id=step_id,
             attributes=wire.creation_attributes(start),
@@ -137,13 +140,19 @@ def _kind(kind: StepKind | str) -> StepKind:
 
 def current_ref() -> StepRef | None:
     """The step or foreign span that is current here; None where there is none."""
+    return current_parent()[0]
+
+
+def current_parent() -> tuple[StepRef | None, Context | None]:
+    """The step or foreign span that is current here, and the context to start below it in, where that is this one."""
     context = otel_context.get_current()
-    ref = ref_of(trace.get_current_span(context))
+    span = trace.get_current_span(context)
     step = context.get(CURRENT_STEP)
-    if isinstance(step, OpenStep) and step.left_elsewhere and step.ref == ref:
-        # its block was left in another task, so this context was never told: what is above it is current
-        return step.parent
-    return ref
+    if isinstance(step, OpenStep) and step.span is span:
+        # a block left in another task never told this context: then what is above it is current
+        return (step.parent, None) if step.left_elsewhere else (step.ref, context)
+    ref = ref_of(span)
+    return ref, context if ref else None
 
 
 _recorder: Recorder | None = None

@@ -16,6 +16,8 @@ from tracekit.config import Settings
 from tracekit.recording import recorder as recording
 from tracekit.recording.log import StepLog
 from tracekit.recording.spans import Spans, scope_tracer
+from tracekit.redaction import Redactor
+from tracekit.snapshot import Redact
 
 _lock = threading.RLock()
 _in_force: Settings | None = None
@@ -53,7 +55,7 @@ def init(
         if _in_force is not None:
             recording.recorder().log.close()
         provider = tracer_provider or _provider(now)
-        log = StepLog(now, to_file=True, redact=None)
+        log = StepLog(now, to_file=True, redact=_redactor(now))
         recording.install(recording.Recorder(log, Spans(scope_tracer(provider))))
         _in_force = now
         if not _at_exit_registered:
@@ -70,6 +72,10 @@ def shutdown() -> None:
             recording.recorder().log.close()
         recording.install(None)
         _in_force = None
+
+
+def _redactor(options: Settings) -> Redact | None:
+    return Redactor(options.harmless_keys, options.secret_keys) if options.redact else None
 
 
 def _provider(options: Settings) -> trace.TracerProvider:

@@ -80,14 +80,15 @@ class Spans:
         kind: SpanKind,
         parent: StepRef | None,
         *,
+        context: Context | None,
         trace_id: str | None,
         step_id: str | None,
         attributes: Mapping[str, Any],
         links: tuple[StepRef, ...],
         start_ns: int,
     ) -> tuple[Span, StepRef]:
-        """A span and its name; where the provider makes no span of its own, one that only carries ids."""
-        parent_context = _remote(parent) if parent else Context()
+        """A span and its name, in *context* if given; where the provider makes no span of its own, one that only carries ids."""
+        parent_context = context or (_remote(parent) if parent else Context())
         if self._ids:
             self._ids.pin(trace_id if parent is None else None, step_id)
         try:

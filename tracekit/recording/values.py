@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from tracekit.snapshot import Redact, digest, log_bytes, marker
+
+_LABELS_REMEMBERED = 4096
 
 
 class Values:
@@ -19,6 +20,7 @@ class Values:
         self._blobs = blobs
         self._blob_bytes = blob_bytes
         self._redact = redact
+        self._labels: dict[str, orjson.Fragment] = {}
 
     def fragment(self, value: Any) -> orjson.Fragment:
         """*value* as strict JSON; never raises."""
@@ -31,9 +33,14 @@ class Values:
         """A text field; absent stays absent."""
         return None if value is None else self.fragment(value)
 
-    def attributes(self, given: Mapping[str, Any] | None) -> orjson.Fragment | None:
-        """The `attributes` object; absent when empty."""
-        return self.fragment(given) if given else None
+    def label(self, value: str) -> orjson.Fragment:
+        """A name that comes again and again; remembered."""
+        known = self._labels.get(value)
+        if known is None:
+            known = self.fragment(value)
+            if len(self._labels) < _LABELS_REMEMBERED:
+                self._labels[value] = known
+        return known
 
     def _moved(self, folder: Path, data: bytes) -> bytes:
         """The marker of a value that now stands in a file; the value itself if the file can't be written."""

@@ -112,6 +112,10 @@ class _Walk:
             return value if -(2**63) <= value < 2**63 else marker("int", value=_int_text(value))
         if kind is float:
             return value if -_INFINITY < value < _INFINITY else marker("float", value=_float_name(value))
+        if isinstance(value, bytes | bytearray) and self.redact is not None:
+            as_text = value.decode("utf-8", "replace")
+            if (marked := self.redact.text(as_text)) is not as_text:
+                return marker("bytes", text=marked)
         if (simple := _simple(value)) is not None:
             return simple
         return self._container(value, depth, rule)
@@ -171,6 +175,8 @@ class _Walk:
     def _mapping(self, value: Mapping[Any, Any], depth: int, rule: str | None) -> Any:
         if not all(type(key) is str for key in value):
             return marker("map", items=[self._pair(k, v, depth, rule) for k, v in value.items()])
+        if _is_secret_marker(value):
+            return dict(value)
         named = self._named_rule(value)
         out: dict[str, Any] = {}
         for key, item in value.items():
@@ -191,6 +197,12 @@ class _Walk:
         """The rule for `value` in `{"name": "Authorization", "value": ...}`."""
         name = value.get("name") or value.get("key") if "value" in value else None
         return self._key_rule(name) if type(name) is str else None
+
+
+def _is_secret_marker(value: Mapping[Any, Any]) -> bool:
+    """Whether the value was marked before: a marker is not a secret once more."""
+    known = value.get("$tk") if len(value) == 1 else None
+    return isinstance(known, Mapping) and known.get("type") == "secret"
 
 
 def _is_scalar(value: Any) -> bool:
