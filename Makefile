@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format bench clean
+.PHONY: help install demo test check format bench accuracy clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -49,6 +49,9 @@ format: install ## put every file into the one format
 
 bench: install ## figures, as ratios within one run; never part of the tests
 	@for script in $(wildcard benchmarks/bench_*.py); do echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
+
+accuracy: install ## faults planted into clean runs: how many are found, and false alarms
+	@$(BIN)/python benchmarks/mutate.py $(ARGS)
 
 clean: ## remove what was built and installed
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
