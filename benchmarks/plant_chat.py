@@ -100,7 +100,7 @@ def invented_id(messages: list[Message], rng: random.Random) -> Planted | None:
     _set_arguments(changed, call, json.dumps({**call.arguments, key: fresh}))
     if rng.random() < 0.5:
         changed[call.answered_at]["content"] = f"Error: {key.removesuffix('_id')} not found"
-        changed = changed[: call.answered_at + 1] + [_said("I could not find that, I am sorry.")]
+        changed = [*changed[: call.answered_at + 1], _said("I could not find that, I am sorry.")]
     return Planted(changed, "parameter.unknown_reference", call.asked_at, call.answered_at)
 
 

@@ -2,7 +2,9 @@
 WITH asked AS (
   SELECT c.trace_id, c.call_id, c.name, c.asked_step, c.asked_seq, c.step_id, c.answered, c.in_next_context, m.agent, m.parent_step_id
   FROM calls c JOIN steps m ON m.trace_id = c.trace_id AND m.step_id = c.asked_step
-  WHERE c.in_next_context = false OR NOT c.answered
+  WHERE NOT c.answered
+    -- Where no message names the call that it answers, results are told in another way and nothing can be said.
+    OR c.in_next_context = false AND c.trace_id IN (SELECT m.trace_id FROM messages m WHERE m.call_id IS NOT NULL)
 ), next_model AS (
   SELECT a.trace_id, a.asked_step, a.call_id, min_by(m.step_id, m.seq) AS next_step
   FROM asked a JOIN steps m ON m.trace_id = a.trace_id AND m.seq > a.asked_seq AND m.kind = 'model'

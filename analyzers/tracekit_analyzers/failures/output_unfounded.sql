@@ -1,9 +1,56 @@
--- One row: the first model step of a trace that says it goes on with data which nothing gave it.
-SELECT s.trace_id, s.step_id AS failed_step, s.step_id AS cause_step, sure('output.unfounded/own_words') AS confidence,
-  'output.unfounded/own_words' AS rule,
-  'says itself that it goes on with data that nothing gave it' AS message,
-  [fact(s.step_id, 'its own words', '$.raw', regexp_extract(coalesce(s.raw, s.output_text), '(?is).{0,80}\b(assum(e|ing)|hypothetical|placeholder|simulat)\w*.{0,120}'))] AS evidence
-FROM steps s
-WHERE s.kind = 'model' AND regexp_matches(coalesce(s.raw, s.output_text), '(?i)\b(assum(e|ing)|hypothetical|placeholder|simulat)')
-QUALIFY row_number() OVER (PARTITION BY s.trace_id ORDER BY s.seq) = 1
-ORDER BY s.trace_id, failed_step;
+-- One row: the model step of a talk in which most was stated, or code written, that nothing before it had given.
+-- Only where a run is carried by free text: steps whose calls are structured are judged by the lineage of their arguments.
+WITH texts AS (
+  SELECT s.trace_id, s.step_id, s.seq, s.kind, s.agent, coalesce(s.raw, s.output_text) AS text
+  FROM steps s WHERE s.kind = 'model' AND length(coalesce(s.raw, s.output_text)) > 0
+), talks AS (
+  SELECT t.trace_id, min(t.seq) AS opening, max(t.seq) FILTER (length(t.text) >= 80) AS closing
+  FROM texts t
+  GROUP BY t.trace_id
+  HAVING count(DISTINCT t.agent) >= 2 AND avg(length(t.text)) >= 150 AND count(*) <= 400
+), said AS (
+  SELECT x.trace_id, x.step_id, x.seq, x.text, x.seq = t.opening AS opens, regexp_replace(x.text, '(?s)```.*?```', ' ', 'g') AS prose
+  FROM texts x JOIN talks t USING (trace_id)
+), known AS (
+  SELECT trace_id, seq, unnest(regexp_extract_all(text, '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d')) AS word FROM said
+  UNION ALL
+  SELECT s.trace_id, s.seq, unnest(regexp_extract_all(left(s.output_text, 20000), '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d'))
+  FROM steps s JOIN talks t USING (trace_id) WHERE s.kind = 'tool'
+  UNION ALL
+  SELECT m.trace_id, 0, unnest(regexp_extract_all(m.text, '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d'))
+  FROM messages m JOIN talks t ON t.trace_id = m.trace_id WHERE m.role IN ('user', 'system', 'human') AND m.seq <= t.opening
+), first_known AS (
+  SELECT trace_id, word, min(seq) AS seq FROM known GROUP BY trace_id, word
+), new_words AS (
+  SELECT p.trace_id, p.step_id, p.seq,
+    count(*) FILTER (NOT regexp_matches(p.word, '\d')) AS names, count(*) FILTER (regexp_matches(p.word, '\d')) AS numbers,
+    array_to_string(list(p.word ORDER BY p.word)[:20], ', ') AS shown
+  FROM (SELECT DISTINCT trace_id, step_id, seq, opens, unnest(regexp_extract_all(prose, '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d')) AS word FROM said) p
+  JOIN first_known f ON f.trace_id = p.trace_id AND f.word = p.word AND f.seq = p.seq
+  -- The message that opens a talk brings the task itself: its words are given, only its code is not.
+  WHERE NOT p.opens
+  GROUP BY p.trace_id, p.step_id, p.seq
+), weighed AS (
+  SELECT s.trace_id, s.step_id, s.seq, coalesce(n.names, 0) AS names, coalesce(n.numbers, 0) AS numbers, n.shown,
+    contains(s.text, '```') AND s.opens AS blind_code,
+    regexp_extract(s.text, '(?is)[^.\n]{0,80}\b(?:assum(?:e|es|ing)|hypothetical|placeholder|simulat\w+|fictional|for demonstration|from my knowledge)\b[^.\n]{0,120}') AS own_words,
+    1.71 * least(coalesce(n.names, 0), 12) / 12 + 0.33 * least(coalesce(n.numbers, 0), 8) / 8
+      + CASE WHEN contains(s.text, '```') AND s.opens THEN 1.75 ELSE 0 END AS weight
+  FROM said s LEFT JOIN new_words n ON n.trace_id = s.trace_id AND n.step_id = s.step_id
+), chosen AS (
+  SELECT w.*, t.closing FROM weighed w JOIN talks t USING (trace_id)
+  WHERE w.weight > 0.3
+  QUALIFY row_number() OVER (PARTITION BY w.trace_id ORDER BY w.weight DESC, w.seq) = 1
+)
+SELECT c.trace_id, coalesce(e.step_id, c.step_id) AS failed_step, c.step_id AS cause_step,
+  sure('output.unfounded/' || CASE WHEN c.blind_code THEN 'blind_code' WHEN c.own_words <> '' THEN 'own_words' ELSE 'no_lineage' END) AS confidence,
+  'output.unfounded/' || CASE WHEN c.blind_code THEN 'blind_code' WHEN c.own_words <> '' THEN 'own_words' ELSE 'no_lineage' END AS rule,
+  CASE WHEN c.blind_code THEN 'code was written before anything had been looked up, and the talk rests on it'
+       ELSE c.names || ' names and ' || c.numbers || ' numbers are stated that nothing before had given, and the talk rests on them' END AS message,
+  list_filter([
+    CASE WHEN c.shown IS NOT NULL THEN fact(c.step_id, 'stated here first, with no source', '$.raw', c.shown) END,
+    CASE WHEN c.blind_code THEN fact(c.step_id, 'code before any look at the data', '$.raw', NULL) END,
+    CASE WHEN c.own_words <> '' THEN fact(c.step_id, 'its own words', '$.raw', trim(c.own_words)) END,
+    CASE WHEN e.step_id IS NOT NULL THEN fact(e.step_id, 'the last answer rests on it', NULL, NULL) END], lambda f: f IS NOT NULL) AS evidence
+FROM chosen c LEFT JOIN steps e ON e.trace_id = c.trace_id AND e.seq = c.closing AND e.kind = 'model' AND e.seq > c.seq
+ORDER BY c.trace_id, failed_step;

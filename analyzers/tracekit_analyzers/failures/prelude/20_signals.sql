@@ -45,11 +45,11 @@ WITH heads AS (
 ), judged AS (
   SELECT *,
     CASE
+      WHEN kind = 'tool' AND exit_code <> 0 THEN 'exit_code'
       WHEN status = 'error' THEN 'status'
       WHEN effect_status = 'executed_unknown' THEN 'status'
       WHEN status = 'unknown' AND error_type IS NOT NULL THEN 'status'
       WHEN kind <> 'tool' THEN NULL
-      WHEN exit_code <> 0 THEN 'exit_code'
       WHEN exit_attribute = 0 THEN NULL
       WHEN error_field NOT IN ('[]', '{}', 'null', 'none', 'None', 'false') THEN 'body'
       WHEN says_no THEN 'body'
@@ -72,6 +72,7 @@ WITH heads AS (
         coalesce(nullif(concat_ws(' ', CASE WHEN error_field NOT IN ('[]', '{}') THEN error_field END, message_field,
           CASE WHEN status_field BETWEEN 400 AND 599 THEN 'status ' || status_field END), ''),
           nullif(inner_message, ''), nullif(inner_page, ''), nullif(inner_head, ''), head)
+      WHEN shown_by = 'exit_code' THEN coalesce(nullif(head, ''), error_message)
       ELSE head END, 500) AS said
   FROM judged WHERE shown_by IS NOT NULL
 ), lowest AS (
