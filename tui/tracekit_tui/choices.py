@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tracekit.model import EffectStatus, TaskStatus
+from tracekit.durable.api import RESUMING_DECIDES, panel_of
+from tracekit.durable.plan import Plan
+from tracekit.model import StepKind
 from tracekit.store.contract import ReviewRow, TaskState
 
 
@@ -18,71 +19,77 @@ class Choice:
     title: str
     means: str
     """What it does, in one sentence."""
-    decision: str | None
-    """What is written on the open review; None when none is needed."""
+    decision: str | None = None
+    """What is written on the open review; None when the choice is no answer to a question."""
+    wants: str = ""
+    """`arguments`, `result` or `step` when the person has to give one."""
     blocked: str = ""
     """Why it can't be chosen now; empty when it can."""
-    wants: str = ""
-    """`arguments` or `result` when the person has to give a JSON text."""
+    fork_at: str | None = None
+    """Place in the journal at which a new task goes its own way."""
 
 
-_CHOICES = (
-    Choice(
-        "resume",
-        "Resume",
-        "the task runs from its journal: finished calls answer from it, nothing is sent twice",
-        None,
-    ),
+RESUME = Choice(
+    "resume", "Resume", "runs on from its journal: finished calls are answered from it, none is repeated"
+)
+REPROMPT = Choice(
+    "reprompt", "Ask the model again", "a new task keeps all before the last model call and asks anew"
+)
+RESTORE = Choice(
+    "restore", "Restore to a step", "a new task keeps all before that step and goes on from it", wants="step"
+)
+ANSWERS = (
     Choice("retry", "Retry the call", "the call is sent again under the same key", "retry"),
     Choice(
-        "edit",
-        "Edit the arguments",
-        "the call is sent with the arguments that you give",
-        "edit",
-        wants="arguments",
+        "edit", "Edit the arguments", "the call is sent with the arguments that you give", "edit", "arguments"
     ),
-    Choice(
-        "done", "It was done", "the call counts as done with the result that you give", "done", wants="result"
-    ),
+    Choice("done", "It was done", "the call counts as done with the result that you give", "done", "result"),
     Choice("skip", "Skip and mark", "the call is left out and stands on the to-do list", "skip"),
     Choice("rollback", "Roll back", "the undos of finished effects run in reverse order", "rollback"),
     Choice("abort", "Abort", "the task ends as cancelled; nothing is undone", "abort"),
 )
 
 
-def choices_of(state: TaskState, review: ReviewRow | None, now_ms: int) -> tuple[Choice, ...]:
-    """All choices, each with the reason that keeps it closed now."""
-    return tuple(_with_reason(choice, _blocked(choice, state, review, now_ms)) for choice in _CHOICES)
+def choices_of(state: TaskState, plan: Plan, review: ReviewRow | None, *, held: bool) -> tuple[Choice, ...]:
+    """
+    All choices, each with the reason that keeps it closed now.
+
+    Args:
+        held: A living process owns the task.
+    """
+    model_place = _last_model_place(state)
+    return (
+        replace(RESUME, blocked=_resume_blocked(state, review, held)),
+        *(replace(choice, blocked=_answer_blocked(choice, state, plan, review)) for choice in ANSWERS),
+        replace(
+            REPROMPT, fork_at=model_place, blocked="" if model_place else "no model call is in its journal"
+        ),
+        replace(RESTORE, blocked="" if state.steps else "nothing is in its journal"),
+    )
 
 
-def options_of(review: ReviewRow) -> tuple[str, ...]:
-    """The decisions that the question takes; empty when it does not say."""
-    try:
-        panel = json.loads(review.panel)
-    except ValueError:
-        return ()
-    options = panel.get("options") if isinstance(panel, dict) else None
-    return tuple(str(option) for option in options) if isinstance(options, list) else ()
+def _last_model_place(state: TaskState) -> str | None:
+    return next((row.place for row in reversed(state.steps) if row.kind is StepKind.MODEL), None)
 
 
-def _with_reason(choice: Choice, blocked: str) -> Choice:
-    return Choice(choice.id, choice.title, choice.means, choice.decision, blocked, choice.wants)
+def _resume_blocked(state: TaskState, review: ReviewRow | None, held: bool) -> str:
+    if state.task.status.is_final:
+        return f"the task is {state.task.status}"
+    if held:
+        return f"{state.task.owner} lives and has the task"
+    if review is not None and review.reason not in RESUMING_DECIDES:
+        return "a question is open: answer it below"
+    return ""
 
 
-def _blocked(choice: Choice, state: TaskState, review: ReviewRow | None, now_ms: int) -> str:
-    task = state.task
-    if task.status.is_final:
-        return f"the task is {task.status}"
-    if task.status is TaskStatus.RUNNING and task.owner is not None and task.lease_until_ms > now_ms:
-        # A dead owner on this host is found by its lock: `resume` sees that, the lease alone can't.
-        return "" if choice.decision is None else f"{task.owner} has the task"
-    if choice.decision is None:
-        return "a question is open: answer it below" if review is not None else ""
+def _answer_blocked(choice: Choice, state: TaskState, plan: Plan, review: ReviewRow | None) -> str:
+    if state.task.status.is_final:
+        return f"the task is {state.task.status}"
     if review is None:
-        return "no question is open: resume first, it asks where a person is needed"
-    options = options_of(review)
-    if options and choice.decision not in options:
-        return f"no answer to this question ({review.reason}); it takes {', '.join(options)}"
-    if choice.id == "rollback" and not any(effect.status is EffectStatus.SUCCESS for effect in state.effects):
+        return "no question is open: resume asks where it needs a person"
+    options = panel_of(review).get("options", ())
+    if choice.decision not in options:
+        return f"no answer to {review.reason}; it takes {', '.join(options)}"
+    if choice.decision == "rollback" and not plan.done_effects:
         return "no finished effect to undo"
     return ""

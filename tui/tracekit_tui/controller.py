@@ -14,7 +14,8 @@ from typing import Any
 
 from tracekit_analyzers.views import Analysis, Page, Progress, StepDetail, StepLine, Table, TraceRow
 from tracekit_tui.queries import LIVE, LIVE_COUNTS
-from tracekit_tui.recoveries import Recoveries, RecoveryView
+from tracekit_tui.recoveries import Recoveries
+from tracekit_tui.viewing import RecoveryView
 
 SORTS = ("-started_at", "-duration_ms", "-cost", "-steps", "name", "code")
 """Orders that the list of traces goes through; columns of `TraceRow`."""

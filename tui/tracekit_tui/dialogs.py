@@ -11,10 +11,12 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
+from tracekit.store.contract import StepRow
 from tracekit_tui.actions import ACTIONS, Action, show_key
 from tracekit_tui.background import Busy
 from tracekit_tui.frame import Copyable, content
-from tracekit_tui.list import Column, VirtualList, fixed_page
+from tracekit_tui.list import Column, VirtualList, fixed_page, text_column
+from tracekit_tui.marks import glyph
 from tracekit_tui.text import Line, Run, clip, visible
 from tracekit_tui.textpane import TextPane
 
@@ -94,6 +96,31 @@ class CopyMenu(Dialog[Copyable]):
 
     def on_virtual_list_opened(self, event: VirtualList.Opened) -> None:
         self.dismiss(event.row)
+
+
+class ChooseStep(Dialog[str]):
+    """Which step of a journal to go back to; answers its place."""
+
+    def __init__(self, steps: Sequence[StepRow]) -> None:
+        super().__init__()
+        self.steps = steps
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog small"):
+            yield VirtualList(id="places", title="go on from which step; all before it is kept")
+
+    def on_mount(self) -> None:
+        columns: list[Column[Any]] = [
+            text_column("place", lambda row: row.place, width=10),
+            Column("", lambda row, width: [glyph(str(row.status))], width=1),
+            Column("step", lambda row, width: [(f"{row.kind} ", "dim"), (row.name, "plain")]),
+        ]
+        chosen = self.query_one(VirtualList)
+        chosen.feed(columns, fixed_page(self.steps), at=max(0, len(self.steps) - 1))
+        chosen.focus()
+
+    def on_virtual_list_opened(self, event: VirtualList.Opened) -> None:
+        self.dismiss(event.row.place)
 
 
 class Confirm(Dialog[bool]):

@@ -1,7 +1,7 @@
 """
-Tasks and their recovery, as the screens see them: a view of a task, what may be chosen, and what a choice will do.
+What the recovery screens do: a view of a task, what a choice would do in words, and doing it.
 
-An `Intent` says in words exactly what will run; it is shown and asked once, then carried out as it was shown.
+An `Intent` says exactly what will run; it is shown and asked once, then carried out as it was shown.
 """
 
 from __future__ import annotations
@@ -12,60 +12,38 @@ import shlex
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from tracekit import clock
+from tracekit.durable.api import decide
+from tracekit.durable.fork import fork
 from tracekit.errors import TracekitError
-from tracekit.model import TaskStatus
 from tracekit.store import open_store
-from tracekit.store.contract import EffectRow, PutBlob, ReviewRow, Store, TaskRow, TaskState
+from tracekit.store.contract import ReviewRow, Store
 from tracekit_tui.choices import Choice
 from tracekit_tui.runner import RecoveryRun
-
-
-@dataclass(frozen=True, slots=True)
-class RecoveryView:
-    """One task and its break point, ready to be shown."""
-
-    task: TaskRow
-    goal: str
-    break_point: str
-    reason: str
-    recommended: str
-    facts: tuple[tuple[str, str], ...]
-    """Name and words: what is kept, what is at risk, limits, owner."""
-    choices: tuple[Choice, ...]
-    review: ReviewRow | None
-    effect: EffectRow | None
-    """The call that the open question is about."""
-    arguments: str | None
-    """Its arguments, JSON text."""
+from tracekit_tui.viewing import QueueLine, RecoveryView, make_view, open_questions, who_picks_up
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
     """Exactly what will be done once the person says yes."""
 
-    choice: str
+    choice: Choice
     task_id: str
+    """The task that goes on; a new one when the choice forks."""
+    parent: str | None
+    """The task that is forked."""
     lines: tuple[str, ...]
+    """What is shown before it is asked."""
     review: ReviewRow | None
-    decision: str | None
-    payload: bytes | None
+    value: Any
+    """The arguments or the result that the person gave."""
     argv: tuple[str, ...] | None
+    """What runs then; None without `--app`."""
     who: str
-
-
-@dataclass(frozen=True, slots=True)
-class QueueLine:
-    """One open question."""
-
-    review: ReviewRow
-    task: TaskRow
-    reason: str
-    at_risk: str
-    waiting_ms: int
 
 
 class Recoveries:
@@ -87,31 +65,56 @@ class Recoveries:
 
     def view(self, task_id: str) -> RecoveryView | None:
         """The task as it stands and what may be done; None when the store does not know it."""
-        from tracekit_tui.viewing import make_view
-
         state = self.store.load(task_id)
-        return None if state is None else make_view(self.store, self.url, state)
+        return None if state is None else make_view(self.store, state)
 
     def task_of(self, trace_id: str) -> str | None:
         """Id of the task whose trace this is."""
-        return next((task.task_id for task in self.store.tasks() if task.trace_id == trace_id), None)
+        after = ""
+        while page := self.store.tasks(after=after):
+            found = next((task.task_id for task in page if task.trace_id == trace_id), None)
+            if found is not None:
+                return found
+            after = page[-1].task_id
+        return None
 
-    def intend(self, view: RecoveryView, choice_id: str, payload: str | None, who: str) -> Intent:
-        """What *choice_id* would do, in words; nothing is done yet."""
+    def queue(self) -> Sequence[QueueLine]:
+        """Open questions, oldest first."""
+        return open_questions(self.store)
+
+    # ------------------------------------------------------------------ saying
+
+    def intend(self, view: RecoveryView, choice_id: str, given: str | None, who: str) -> Intent:
+        """
+        What *choice_id* would do, in words; nothing is done yet.
+
+        Args:
+            given: JSON text of the arguments or the result, or the place of a step, as the choice wants.
+
+        Raises:
+            TracekitError: `recovery.blocked` with the reason, `recovery.not_json`.
+        """
         choice = next(choice for choice in view.choices if choice.id == choice_id)
         if choice.blocked:
             raise TracekitError("recovery.blocked", f"{choice.title}: {choice.blocked}")
-        argv = self._command(view.task.task_id)
-        return Intent(
-            choice=choice.id,
-            task_id=view.task.task_id,
-            lines=tuple(self._words(view, choice, payload, argv, who)),
-            review=view.review if choice.decision else None,
-            decision=choice.decision,
-            payload=None if payload is None else _storable(payload),
-            argv=argv,
-            who=who,
+        if choice.wants == "step":
+            choice = replace(choice, fork_at=given)
+        value = _value(given) if choice.wants in ("arguments", "result") else None
+        task_id = view.task.task_id
+        parent = None
+        if choice.fork_at is not None:
+            parent, task_id = task_id, f"{task_id}-fork-{clock.current().random_hex(6)}"
+        intent = Intent(
+            choice,
+            task_id,
+            parent,
+            (),
+            view.review if choice.decision else None,
+            value,
+            self._command(task_id),
+            who,
         )
+        return replace(intent, lines=tuple(self._words(view, intent, given)))
 
     def _command(self, task_id: str) -> tuple[str, ...] | None:
         if self.app is None:
@@ -128,102 +131,85 @@ class Recoveries:
             self.app,
         )
 
-    def _words(
-        self,
-        view: RecoveryView,
-        choice: Choice,
-        payload: str | None,
-        argv: tuple[str, ...] | None,
-        who: str,
-    ) -> list[str]:
+    def _words(self, view: RecoveryView, intent: Intent, given: str | None) -> list[str]:
+        choice = intent.choice
         words = [f"{choice.title}: {choice.means}", ""]
-        if choice.decision and view.review is not None:
-            words.append(f"1. write the decision {choice.decision!r} on review {view.review.review_id}")
-            words.append(f"   tied to the arguments that you saw (digest {view.review.args_digest[:12]})")
-            if payload is not None:
-                words += ["   with:", payload]
-        if view.effect is not None:
+        if intent.review is not None:
+            words.append(f"write the decision {choice.decision!r} on review {intent.review.review_id},")
+            words.append(f"tied to the arguments that you saw (digest {intent.review.args_digest[:12]})")
+            if given is not None:
+                words += ["with:", given]
+        if intent.parent is not None:
+            words.append(
+                f"make the task {intent.task_id}: the journal of {intent.parent} before step {choice.fork_at}"
+            )
+            words.append("effects of those steps are neither repeated nor undone by it")
+        elif view.effect is not None:
             effect = view.effect
-            words.append(f"   the call: {effect.tool} {view.arguments or ''}")
+            words.append(f"the call: {effect.tool} {view.arguments or ''}")
             words.append(
-                f"   {effect.risk}, key {effect.key[:12]}, sent {effect.attempt} times, {effect.status}"
+                f"{effect.risk}, key {effect.key[:12]}, sent {_times(effect.attempt)}, now {effect.status}"
             )
-        words.append("")
-        if argv is not None:
-            words.append(
-                "then run here, in a process of its own: "
-                if choice.decision
-                else "run, in a process of its own:"
-            )
-            words.append("  " + shlex.join(argv))
-        else:
-            words += [
-                "no --app was given, so nothing runs here; it is picked up by",
-                *self.who_picks_up(view.task),
-            ]
-        words += ["", f"logged as decided by {who}"]
-        return words
+        return [*words, "", *self._who_runs(view, intent), "", f"logged as decided by {intent.who}"]
 
-    def who_picks_up(self, task: TaskRow) -> list[str]:
-        """Words that say which process goes on with *task*."""
-        alive = [worker for worker in self.store.workers() if worker.heartbeat_ms > clock.now_ms() - 60_000]
-        lines = [f"  worker {worker.worker_id} (pid {worker.pid} on {worker.host})" for worker in alive]
-        module = task.function.partition(":")[0]
+    def _who_runs(self, view: RecoveryView, intent: Intent) -> list[str]:
+        if intent.argv is not None:
+            return ["run in a process of its own:", "  " + shlex.join(intent.argv)]
         return [
-            *(lines or ["  no worker is alive now; start one:"]),
-            f"  tracekit worker --store {self.url} --app {module}",
+            "no --app was given, so nothing runs here; it is picked up by",
+            *who_picks_up(self.store, self.url, view.task),
         ]
+
+    # ------------------------------------------------------------------ doing
 
     def carry_out(self, intent: Intent) -> RecoveryRun | None:
         """
-        Do what was shown: write the decision, start the process; the running process, or None without --app.
+        Do what was shown: write the decision or the fork, start the process; None without `--app`.
 
         Raises:
             Conflict: somebody else decided first; the message names who.
         """
         self._log(intent, "begins")
-        if intent.decision is not None and intent.review is not None:
+        if intent.review is not None:
             self._decide(intent, intent.review)
-        run = None if intent.argv is None else RecoveryRun(intent.argv, intent.who)
-        self._log(intent, "decided" if run is None else f"runs as pid {run.pid}")
+        if intent.parent is not None:
+            fork(intent.parent, at=intent.choice.fork_at or "", new_id=intent.task_id, store=self.store)
+        run = None if intent.argv is None else RecoveryRun(intent.argv, intent.who, self._home())
+        self._log(intent, "written" if run is None else f"runs as pid {run.pid}")
         return run
 
     def _decide(self, intent: Intent, review: ReviewRow) -> None:
-        from tracekit_tui.viewing import decide
-
-        decide(self.store, review, intent.decision or "", intent.payload, intent.who)
+        given: dict[str, Any] = {}
+        if intent.choice.wants:
+            given[intent.choice.wants] = intent.value
+        decide(
+            review.review_id,
+            intent.choice.decision or "",
+            by=intent.who,
+            args_digest=review.args_digest,
+            store=self.store,
+            **given,
+        )
 
     def _log(self, intent: Intent, what: str) -> None:
-        path = self._home() / "decisions.jsonl"
-        path.parent.mkdir(parents=True, exist_ok=True)
+        home = self._home() or Path(os.environ.get("TRACEKIT_HOME") or ".tracekit")
+        home.mkdir(parents=True, exist_ok=True)
         line = {
             "at": clock.rfc3339(clock.now_ns()),
             "by": intent.who,
             "task_id": intent.task_id,
-            "choice": intent.choice,
+            "choice": intent.choice.id,
             "review_id": None if intent.review is None else intent.review.review_id,
+            "forked_from": intent.parent,
             "what": what,
             "argv": intent.argv,
         }
-        with path.open("a", encoding="utf-8") as file:
+        with (home / "decisions.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
-    def _home(self) -> Path:
-        if self.url.startswith("sqlite:"):
-            return Path(self.url.removeprefix("sqlite:")).parent
-        return Path(os.environ.get("TRACEKIT_HOME") or ".tracekit")
-
-    def queue(self) -> Sequence[QueueLine]:
-        """Open questions, oldest first."""
-        from tracekit_tui.viewing import queue_line
-
-        now = clock.now_ms()
-        found = []
-        for review in self.store.reviews():
-            state = self.store.load(review.task_id)
-            if state is not None:
-                found.append(queue_line(self.store, review, state, now))
-        return found
+    def _home(self) -> Path | None:
+        """Folder of the logs that belong to a store in a file."""
+        return Path(self.url.removeprefix("sqlite:")).parent if self.url.startswith("sqlite:") else None
 
     def close(self) -> None:
         """Close the store."""
@@ -233,12 +219,14 @@ class Recoveries:
                 self._store = None
 
 
-def _storable(text: str) -> bytes:
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _value(text: str | None) -> object:
     try:
-        json.loads(text)
+        return json.loads(text or "")
     except ValueError as error:
-        raise TracekitError("recovery.not_json", f"expected JSON, got {text[:80]!r}: {error}") from error
-    return text.encode()
-
-
-__all__ = ["Intent", "PutBlob", "QueueLine", "Recoveries", "RecoveryView", "TaskState", "TaskStatus"]
+        raise TracekitError(
+            "recovery.not_json", f"expected JSON, got {(text or '')[:80]!r}: {error}"
+        ) from error

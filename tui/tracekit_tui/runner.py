@@ -13,7 +13,7 @@ from pathlib import Path
 class RecoveryRun:
     """A process whose words go to a file, so that neither a slow nor a closed screen can hold it up."""
 
-    def __init__(self, argv: Sequence[str], who: str) -> None:
+    def __init__(self, argv: Sequence[str], who: str, home: Path | None = None) -> None:
         handle, path = tempfile.mkstemp(prefix="tracekit-recovery-", suffix=".log")
         self.argv = tuple(argv)
         self.log = Path(path)
@@ -25,7 +25,7 @@ class RecoveryRun:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, "TRACEKIT_PERSON": who, "PYTHONUNBUFFERED": "1"},
+                env=_environment(who, home),
             )
 
     @property
@@ -47,3 +47,11 @@ class RecoveryRun:
         """Ask it to stop, as Ctrl-C would; nothing when it has ended."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
+
+
+def _environment(who: str, home: Path | None) -> dict[str, str]:
+    """Our own, with the person, and the folder of the logs beside the store where none is named."""
+    found = {**os.environ, "TRACEKIT_PERSON": who, "PYTHONUNBUFFERED": "1"}
+    if home is not None:
+        found.setdefault("TRACEKIT_HOME", str(home))
+    return found

@@ -11,15 +11,16 @@ from tracekit.errors import Conflict, TracekitError
 from tracekit_analyzers.views import StepLine
 from tracekit_tui.actions import find
 from tracekit_tui.choices import Choice
-from tracekit_tui.dialogs import Ask, Confirm
+from tracekit_tui.dialogs import Ask, ChooseStep, Confirm
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList, fixed_page
 from tracekit_tui.marks import glyph
-from tracekit_tui.recoveries import Intent, Recoveries, RecoveryView
+from tracekit_tui.recoveries import Intent, Recoveries
 from tracekit_tui.rows import step_columns
 from tracekit_tui.runner import RecoveryRun
 from tracekit_tui.text import Ink, Line, Run, wrap
 from tracekit_tui.textpane import TextPane
+from tracekit_tui.viewing import RecoveryView
 
 LOOK_S = 0.3
 """How often a running recovery is looked at."""
@@ -89,8 +90,9 @@ class RecoveryScreen(ExplorerScreen):
         panel.border_title = "recovery"
         panel.show(lambda width: panel_lines(view, self.recoveries, width), keep_place=True)
         choices = () if view is None else view.choices
+        first_open = next((at for at, choice in enumerate(choices) if not choice.blocked), 0)
         self.query_one("#choices", VirtualList).feed(
-            _choice_columns(self), fixed_page(choices), keep_cursor=True
+            _choice_columns(self), fixed_page(choices), at=first_open
         )
         self.tell()
 
@@ -116,7 +118,9 @@ class RecoveryScreen(ExplorerScreen):
             words = "not possible for this task" if choice is None else f"{choice.title}: {choice.blocked}"
             self.notify(words, severity="warning", markup=False)
             return
-        if choice.wants:
+        if choice.wants == "step":
+            self.app.push_screen(ChooseStep(view.steps), lambda place: self._given(choice, place))
+        elif choice.wants:
             first = view.arguments or "{}" if choice.wants == "arguments" else "null"
             self.app.push_screen(
                 Ask(f"{choice.title}: the {choice.wants} as JSON", first),
@@ -235,9 +239,9 @@ def panel_lines(view: RecoveryView | None, recoveries: Recoveries | None, width:
     lines: list[Line] = []
     main: list[tuple[str, str, Ink]] = [
         ("GOAL", view.goal, "strong"),
-        ("BREAK POINT", view.break_point, "plain"),
-        ("REASON", view.reason, "error"),
-        ("RECOMMENDED", view.recommended, "accent"),
+        ("BREAK POINT", view.plan.break_point, "plain"),
+        ("REASON", view.plan.reason, "error"),
+        ("RECOMMENDED", view.plan.recommendation, "accent"),
     ]
     for name, text, ink in main:
         lines += _fact(name, text, ink, width)

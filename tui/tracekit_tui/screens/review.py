@@ -12,8 +12,8 @@ from textual.app import ComposeResult
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList, fixed_page, text_column
 from tracekit_tui.marks import duration
-from tracekit_tui.recoveries import QueueLine
 from tracekit_tui.text import Run
+from tracekit_tui.viewing import QueueLine
 
 
 class ReviewScreen(ExplorerScreen):
@@ -78,6 +78,6 @@ def _columns() -> list[Column[QueueLine]]:
         Column("", lambda row, width: [("!", "warn")], width=1),
         text_column("task", lambda row: row.task.task_id, width=20),
         Column("question", lambda row, width: [(row.reason, "warn")]),
-        text_column("about", lambda row: row.at_risk, width=36, from_width=100),
+        text_column("about", lambda row: row.about, width=36, from_width=100),
         text_column("waiting", lambda row: duration(row.waiting_ms), width=8, right=True),
     ]
