@@ -1,0 +1,64 @@
+"""What the commands about tasks share: the options that say which store, and text for terminals."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from tracekit.snapshot import to_log
+
+
+def add_store(parser: argparse.ArgumentParser, *, app: bool = False) -> None:
+    """Add `--store`, and with *app* also `--app`."""
+    parser.add_argument(
+        "--store",
+        metavar="URL",
+        help="sqlite:PATH or postgresql://...; default TRACEKIT_STORE, else HOME/state.db",
+    )
+    if app:
+        parser.add_argument(
+            "--app", metavar="MODULE", help="module or script that declares the tasks and tools"
+        )
+
+
+def add_format(parser: argparse.ArgumentParser) -> None:
+    """Add `--format table|json`."""
+    parser.add_argument("--format", choices=("table", "json"), default="table")
+
+
+def print_json(value: Any) -> None:
+    """*value* as indented JSON on stdout."""
+    print(orjson.dumps(to_log(value), option=orjson.OPT_INDENT_2).decode())
+
+
+def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Aligned columns on stdout; control codes of the data are shown, never sent to the terminal."""
+    texts = [list(head), *([visible(str(cell)) for cell in row] for row in rows)]
+    widths = [max(_width(row[column]) for row in texts) for column in range(len(head))]
+    for row in texts:
+        cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
+        print("  ".join(cells).rstrip())
+
+
+def visible(text: str) -> str:
+    """*text* on one line, with control and direction codes made visible."""
+    return "".join(
+        f"\\x{ord(c):02x}" if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in "\t" else c
+        for c in text.replace("\n", " ")
+    )
+
+
+def _width(text: str) -> int:
+    return sum(
+        2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text if not unicodedata.combining(c)
+    )
+
+
+def say(text: str) -> None:
+    """Talk goes to stderr; stdout is data."""
+    print(text, file=sys.stderr)

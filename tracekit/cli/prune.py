@@ -1,0 +1,47 @@
+"""`tracekit prune`: remove what retention allows from a store."""
+
+from __future__ import annotations
+
+import argparse
+
+from tracekit import clock
+from tracekit.cli._store import add_format, add_store, print_json, print_table
+from tracekit.cli.command import Command, Exit
+
+DAY_MS = 24 * 3600 * 1000
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--older-than-days", type=float, default=30.0, help="history before this may go (default 30)"
+    )
+    parser.add_argument(
+        "--keep-every", type=int, default=10, help="of each task's history keep every Kth event"
+    )
+    parser.add_argument(
+        "--forget-days",
+        type=float,
+        help="forget tasks that ended before this whole, ledger included; nothing guards their ids after that",
+    )
+    add_store(parser)
+    add_format(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from tracekit.durable.owning import existing_store
+
+    now_ms = clock.now_ms()
+    forget = None if options.forget_days is None else now_ms - round(options.forget_days * DAY_MS)
+    counts = existing_store(options.store).prune(
+        before_ms=now_ms - round(options.older_than_days * DAY_MS),
+        keep_every=options.keep_every,
+        forget_before_ms=forget,
+    )
+    if options.format == "json":
+        print_json(dict(counts))
+    else:
+        print_table(("table", "rows removed"), sorted(counts.items()))
+    return Exit.CLEAN
+
+
+COMMAND = Command("prune", "remove what retention allows from a store", _configure, _run)

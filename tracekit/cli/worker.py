@@ -1,0 +1,38 @@
+"""`tracekit worker --app MODULE`: take tasks from a store and run them."""
+
+from __future__ import annotations
+
+import argparse
+
+from tracekit.cli._store import add_store, say, visible
+from tracekit.cli.command import Command, Exit
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--app", metavar="MODULE", required=True, help="module or script that declares the tasks"
+    )
+    parser.add_argument(
+        "--home", metavar="DIR", help="folder of the log; default TRACEKIT_HOME, else .tracekit"
+    )
+    parser.add_argument("--poll-s", type=float, default=0.5, help="seconds between looks at an empty store")
+    parser.add_argument("--until-idle", action="store_true", help="end when no task waits")
+    add_store(parser)
+
+
+def _run(options: argparse.Namespace) -> int:
+    import tracekit
+    from tracekit.durable.worker import Worker, stop_on_signals
+
+    tracekit.init(home=options.home, store=options.store)
+    worker = Worker(options.app, store=options.store, poll_s=options.poll_s)
+    stop_on_signals(worker)
+    say(f"worker {worker.owner.presence.worker_id} on {worker.owner.store.url}")
+    worker.run(
+        told=lambda outcome: print(f"{outcome.task_id}\t{outcome.word}\t{visible(outcome.text)}", flush=True),
+        until_idle=options.until_idle,
+    )
+    return Exit.CLEAN
+
+
+COMMAND = Command("worker", "take tasks from a store and run them", _configure, _run)

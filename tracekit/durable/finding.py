@@ -1,0 +1,87 @@
+"""Finding a task function again in another process: by import of its module, or by the path of its script."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tracekit.durable.task import Task, registered_task, registered_tasks
+from tracekit.errors import TracekitError
+
+
+def load_app(app: str) -> ModuleType:
+    """Import *app*, a module name or the path of a script, so that its tasks and tools are declared."""
+    if app.endswith(".py") or "/" in app:
+        return _load_script(Path(app).resolve())
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        return importlib.import_module(app)
+    except ModuleNotFoundError as error:
+        if error.name and app.startswith(error.name):
+            raise TracekitError(
+                "task.no_module",
+                f"there is no module {app!r} on the import path; run from its folder, set PYTHONPATH, or give --app",
+            ) from error
+        raise
+
+
+def _load_script(path: Path) -> ModuleType:
+    known = sys.modules.get("__main__")
+    if (
+        known is not None
+        and getattr(known, "__file__", None)
+        and Path(known.__file__ or "").resolve() == path
+    ):
+        return known
+    name = f"tracekit_app_{path.stem}"
+    if name in sys.modules and getattr(sys.modules[name], "__file__", None) == str(path):
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.exists():
+        raise TracekitError("task.no_module", f"there is no script {path}; give --app with where it is now")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    spec.loader.exec_module(module)
+    return module
+
+
+def find_task(function: str, app: str | None = None) -> Task[Any]:
+    """
+    The declared task that a row names by `module:qualified_name`.
+
+    Raises:
+        TracekitError: `task.no_module` or `task.not_found`, with where it was looked for.
+    """
+    if app is not None:
+        load_app(app)
+    found = registered_task(function)
+    if found is not None:
+        return found
+    module_name, _, qualified = function.rpartition(":")
+    if app is None:
+        found = _attribute(load_app(module_name), qualified)
+    # A module that has moved, or a script that is now run as main: the function's own name decides.
+    same_name = [name for name in registered_tasks() if name.rpartition(":")[2] == qualified]
+    if found is None and len(same_name) == 1:
+        found = registered_task(same_name[0])
+    if found is None:
+        raise TracekitError(
+            "task.not_found",
+            f"expected a @tracekit.task named {qualified!r} in {app or module_name}, found "
+            f"{', '.join(registered_tasks()) or 'no tasks'}; give --app with the module that declares it",
+        )
+    return found
+
+
+def _attribute(module: ModuleType, qualified: str) -> Task[Any] | None:
+    found: Any = module
+    for part in qualified.split("."):
+        found = getattr(found, part, None)
+    return found if isinstance(found, Task) else None

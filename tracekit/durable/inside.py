@@ -1,0 +1,31 @@
+"""What surrounds foreign code while it runs, the same for both shells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+from tracekit.durable.places import Scope, entered
+from tracekit.durable.requests import Dispatch, Raised
+from tracekit.durable.session import Session
+from tracekit.tools import current_key
+
+
+@contextmanager
+def inside(session: Session, request: Dispatch) -> Iterator[None]:
+    """Key, scope of nested calls and parent step for the time of the dispatch."""
+    with ExitStack() as stack:
+        if request.step is not None:
+            stack.enter_context(request.step.active())
+        if request.scope is not None:
+            stack.enter_context(entered(Scope(session, request.scope)))
+        token = current_key.set(request.key)
+        try:
+            yield
+        finally:
+            current_key.reset(token)
+
+
+def timed_out(request: Dispatch) -> Raised:
+    """The answer to a dispatch whose time ran out."""
+    return Raised(TimeoutError(f"no answer within {request.timeout_s} s"), timed_out=True)

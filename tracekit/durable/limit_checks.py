@@ -1,0 +1,65 @@
+"""Limits that survive crashes: looked at before the work, laid before a person when used up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tracekit.durable.requests import Op, commit
+from tracekit.durable.reviewing import review_row, stop_for_review
+from tracekit.durable.session import Session, event
+from tracekit.store.contract import UpdateTask, UseReview
+
+if TYPE_CHECKING:
+    from tracekit.durable.ledger import Call
+
+
+def check_limits(session: Session, place: str) -> Op[None]:
+    """Raise `RequiresReview` before a new step when tokens, cost or time are used up."""
+    limits = session.limits
+    spent: tuple[tuple[str, float, float | None, str], ...] = (
+        ("tokens", session.task.tokens_used, limits.tokens, "tokens"),
+        ("cost", session.task.cost_used, limits.cost, "cost"),
+        ("wall_s", session.spent_s(), limits.wall_s, "seconds"),
+    )
+    for name, used, most, unit in spent:
+        if most is None or used < most:
+            continue
+        if (yield from _granted(session, place, name)):
+            continue
+        text = f"{used:g} of {most:g} {unit} are used"
+        yield from ask_about_limit(session, place, f"limit.{name}", text)
+
+
+def _granted(session: Session, place: str, name: str) -> Op[bool]:
+    """Double the limit once for a person's `retry`, in one commit with the use of that decision."""
+    review = session.decided(place, f"limit.{name}")
+    if review is None or review.decision != "retry":
+        return False
+    session.limits = session.limits.raised(name)
+    yield from commit(
+        "decision_used",
+        UseReview(review.review_id),
+        UpdateTask({"limits": session.limits.to_json()}),
+        event("limit_raised", place, limit=name, by=review.decided_by),
+        durable=True,
+    )
+    return True
+
+
+def ask_about_limit(
+    session: Session, place: str, reason: str, text: str, *, call: Call | None = None
+) -> Op[Any]:
+    """Stop for review with the count; raises `RequiresReview`."""
+    name = call.tool.name if call is not None else "the next step"
+    row = review_row(
+        session,
+        place=place,
+        reason=reason,
+        break_point=f"step {place}, {name}",
+        why=f"{text}.",
+        recommendation="find out why before allowing more; retry grants one more go",
+        args_digest=call.args_digest if call is not None else "",
+        effect_key=call.key if call is not None and call.is_effect else None,
+        details={"tool": name, "arguments": call.named} if call is not None else {},
+    )
+    return (yield from stop_for_review(session, row))

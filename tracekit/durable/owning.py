@@ -1,0 +1,170 @@
+"""
+Stores that this process has open, its presence as a worker, and the thread that keeps its leases alive.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+from dataclasses import dataclass, field
+
+from tracekit.config import settings
+from tracekit.durable.points import point
+from tracekit.durable.session import Session
+from tracekit.errors import LeaseLost, TracekitError
+from tracekit.store import open_store
+from tracekit.store.contract import Lease, Store
+from tracekit.store.liveness import Presence, enter, survey
+
+LEASE_S = 30.0
+"""How long a lease lasts where the owner's lock can't be seen; put off every third of it."""
+
+
+@dataclass(slots=True)
+class Ownership:
+    """One open store of this process and what it owns there."""
+
+    store: Store
+    entered: Presence | None = None
+    """Our presence as a worker; made when the first task is taken, so that looking leaves no trace."""
+    sessions: set[Session] = field(default_factory=set)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    wake: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+    lease_s: float = LEASE_S
+
+    @property
+    def presence(self) -> Presence:
+        """This process as a worker of the store."""
+        with self.lock:
+            if self.entered is None:
+                self.entered = enter(self.store)
+            return self.entered
+
+    def acquire(self, task_id: str, *, recover: bool, beyond_limit: bool = False) -> Lease | None:
+        """The lease of *task_id*, taken before anything of it is read; None when it can't be had."""
+        point("before_acquire")
+        seen = survey(self.store)
+        lease = self.store.acquire(
+            task_id,
+            owner=self.presence.worker_id,
+            ttl_s=self.lease_s,
+            dead=seen.dead,
+            alive=seen.alive,
+            recover=recover,
+            beyond_limit=beyond_limit,
+        )
+        point("after_acquire")
+        return lease
+
+    def claim(self, functions: tuple[str, ...] = ()) -> Lease | None:
+        """The lease of any task that waits for a worker."""
+        seen = survey(self.store)
+        return self.store.claim(
+            owner=self.presence.worker_id,
+            ttl_s=self.lease_s,
+            dead=seen.dead,
+            alive=seen.alive,
+            functions=functions,
+        )
+
+    def hold(self, session: Session) -> None:
+        """Keep the session's lease alive from a thread of its own."""
+        with self.lock:
+            self.sessions.add(session)
+            if self.thread is None:
+                self.thread = threading.Thread(target=self._beat, name="tracekit-heartbeat", daemon=True)
+                self.thread.start()
+
+    def release(self, session: Session) -> None:
+        """Give the lease back."""
+        with self.lock:
+            self.sessions.discard(session)
+        point("before_release")
+        self.store.release(session.lease)
+        point("after_release")
+
+    def _beat(self) -> None:
+        while not self.wake.wait(self.lease_s / 3):
+            with self.lock:
+                held = list(self.sessions)
+            for session in held:
+                _renew(self.store, session, self.lease_s)
+            try:
+                self.presence.beat()
+            except Exception:
+                # A store that is away now may be back at the next beat; the fence guards every write meanwhile.
+                continue
+
+    def close(self) -> None:
+        """Stop the heartbeat, leave, close the store."""
+        self.wake.set()
+        if self.entered is not None:
+            self.entered.leave()
+        self.store.close()
+
+
+def _renew(store: Store, session: Session, lease_s: float) -> None:
+    try:
+        kept = store.renew(session.lease, ttl_s=lease_s)
+    except Exception:
+        return  # as above: no answer is not a lost lease
+    if not kept:
+        lost = LeaseLost(
+            "lease.lost",
+            f"task {session.task.task_id!r} has another owner now; this process stops working on it",
+        )
+        session.stop(lost, broken=True)
+
+
+_open: dict[str, Ownership] = {}
+_lock = threading.Lock()
+
+
+def ownership(url: str | Store | None = None) -> Ownership:
+    """The store at *url* (default: the one of the settings), opened once per process."""
+    if url is not None and not isinstance(url, str):
+        name = f"object:{id(url)}"
+        with _lock:
+            if name not in _open:
+                _open[name] = Ownership(url)
+            return _open[name]
+    name = url or settings().store_url
+    with _lock:
+        found = _open.get(name)
+        if found is None:
+            found = _open[name] = Ownership(open_store(name))
+        return found
+
+
+def existing_store(url: str | None = None) -> Store:
+    """The store at *url* for looking: a missing SQLite file is an error and is not created."""
+    name = url or settings().store_url
+    path = name.removeprefix("sqlite:")
+    if "://" not in path and not name.startswith("memory:") and not os.path.exists(path):
+        raise TracekitError(
+            "store.missing",
+            f"there is no store at {name}; give --store URL or TRACEKIT_STORE, or start a task first",
+        )
+    return ownership(name).store
+
+
+def close_all() -> None:
+    """Close every store that this process has open."""
+    with _lock:
+        found = list(_open.values())
+        _open.clear()
+    for each in found:
+        each.close()
+
+
+def _forget_after_fork() -> None:
+    """A child owns none of its parent's tasks: it opens its own store and gets its own name."""
+    global _lock
+    _lock = threading.Lock()
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_forget_after_fork)
+atexit.register(close_all)

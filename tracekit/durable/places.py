@@ -1,0 +1,167 @@
+"""
+Where in a task a call stands: the path of its scope and its number there.
+
+The main scope counts `1`, `2`, `3`; a child task of asyncio gets a scope of its own, numbered when it is created, so
+the order in which parallel work *finishes* changes no place. A thread has no such moment and must name its branch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import threading
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+from tracekit.errors import TracekitError
+
+
+class Scope:
+    """One line of numbered calls within the task of *owner*."""
+
+    def __init__(self, owner: object, path: str, thread: int | None = None) -> None:
+        self.owner = owner
+        self.path = path
+        self.thread = thread
+        """Thread that counts here; bound at the first use where none is given."""
+        self._calls = itertools.count(1)
+        self._children = itertools.count(1)
+        self._names: set[str] = set()
+
+    def next_place(self) -> str:
+        """The place of the next call."""
+        number = next(self._calls)
+        return f"{self.path}/{number}" if self.path else str(number)
+
+    def child(self) -> Scope:
+        """A scope for a child task of asyncio; numbered in the order of creation."""
+        number = next(self._children)
+        return Scope(self.owner, f"{self.path}.{number}" if self.path else f".{number}", self.thread)
+
+    def branch(self, name: str) -> Scope:
+        """A scope with a name, for a thread; a name is used once per scope."""
+        if not name or any(character in name for character in "/.~:"):
+            raise TracekitError(
+                "task.branch_name", f"a branch name has no '/', '.', '~' or ':', got {name!r}"
+            )
+        if name in self._names:
+            raise TracekitError(
+                "task.branch_name",
+                f"branch {name!r} was opened before in scope {self.path or 'main'!r}; give each branch its own name, "
+                "such as the id of what it works on, so that a resumed run finds its calls again",
+            )
+        self._names.add(name)
+        return Scope(self.owner, f"{self.path}~{name}", threading.get_ident())
+
+
+@dataclass(frozen=True, slots=True)
+class _Entered:
+    scope: Scope
+    task: asyncio.Task[Any] | None
+    """The asyncio task that entered it: its children have scopes of their own and must not count in this one."""
+
+
+_context: ContextVar[_Entered | None] = ContextVar("tracekit_scope", default=None)
+_by_task: weakref.WeakKeyDictionary[asyncio.Task[Any], Scope] = weakref.WeakKeyDictionary()
+
+
+def current_scope(owner: object) -> Scope | None:
+    """The scope of the code that runs now, when it belongs to *owner*; raises in a thread that has not named its branch."""
+    scope = _scope_here()
+    if scope is None or scope.owner is not owner:
+        return None
+    here = threading.get_ident()
+    if scope.thread is None:
+        scope.thread = here
+    if scope.thread != here:
+        raise unnamed_thread()
+    return scope
+
+
+def unnamed_thread() -> TracekitError:
+    """The error for a durable call from a thread whose place nobody could find again."""
+    return TracekitError(
+        "task.unnamed_thread",
+        "a task was called from a thread of its own; the order of threads differs from run to run, so the call could "
+        'not be found again. Open a branch there: `with run.branch("name") as branch: branch.tool(...)`',
+    )
+
+
+def _scope_here() -> Scope | None:
+    task = _current_task()
+    inner = _context.get()
+    if inner is not None and inner.task is task:
+        return inner.scope
+    if task is not None:
+        return _by_task.get(task)
+    return inner.scope if inner is not None else None
+
+
+def _current_task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+@contextmanager
+def entered(scope: Scope) -> Iterator[Scope]:
+    """Make *scope* the current one in the block."""
+    token = _context.set(_Entered(scope, _current_task()))
+    try:
+        yield scope
+    finally:
+        _context.reset(token)
+
+
+class TaskFactory:
+    """
+    Gives every asyncio task made while a durable task runs a scope, numbered at creation.
+
+    Chained before the loop's own factory, which still makes the task; put in place once per loop.
+    """
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.users = 0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> Any:
+        parent = _scope_here()
+        made = self.inner(loop, coro, **options) if self.inner else asyncio.Task(coro, loop=loop, **options)
+        if parent is not None and isinstance(made, asyncio.Task):
+            _by_task[made] = parent.child()
+        return made
+
+
+@contextmanager
+def numbered_tasks(loop: asyncio.AbstractEventLoop, scope: Scope) -> Iterator[None]:
+    """Number the child tasks of the block; the current asyncio task counts in *scope*."""
+    there = loop.get_task_factory()
+    factory = there if isinstance(there, TaskFactory) else TaskFactory(there)
+    if factory is not there:
+        loop.set_task_factory(factory)
+    factory.users += 1
+    task = asyncio.current_task()
+    before = _by_task.get(task) if task is not None else None
+    if task is not None:
+        _by_task[task] = scope
+    try:
+        yield
+    finally:
+        factory.users -= 1
+        if task is not None:
+            if before is None:
+                _by_task.pop(task, None)
+            else:
+                _by_task[task] = before
+        if factory.users == 0 and loop.get_task_factory() is factory:
+            loop.set_task_factory(factory.inner)
+
+
+def children_of(owner: object) -> list[asyncio.Task[Any]]:
+    """Unfinished asyncio tasks whose scope belongs to *owner*."""
+    return [task for task, scope in list(_by_task.items()) if scope.owner is owner and not task.done()]

@@ -1,0 +1,131 @@
+"""
+Asking a person, and stopping until there is an answer.
+
+The question carries the digest of the arguments it is about, so that nobody approves one call and another is made.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import orjson
+
+from tracekit.durable.requests import Op, commit
+from tracekit.durable.session import Session, event, now_ms
+from tracekit.errors import Divergence, RequiresReview
+from tracekit.model import TaskStatus
+from tracekit.snapshot import digest, to_log
+from tracekit.store.contract import AppendDecision, DecisionRow, InsertReview, ReviewRow, UpdateTask
+
+OPTIONS = {
+    "effect.unknown": ("retry", "skip", "done", "edit", "rollback", "abort"),
+    "undo.unknown": ("retry", "done", "abort"),
+    "limit.attempts": ("retry", "skip", "done", "edit", "rollback", "abort"),
+    "limit.recoveries": ("retry", "rollback", "abort"),
+    "task.exception": ("retry", "skip", "done", "rollback", "abort"),
+    "ask": ("done", "abort"),
+}
+"""What a person may decide, by reason; the standard set for the rest."""
+
+STANDARD_OPTIONS = ("retry", "rollback", "abort")
+
+
+def review_row(
+    session: Session,
+    *,
+    place: str | None,
+    reason: str,
+    break_point: str,
+    why: str,
+    recommendation: str,
+    args_digest: str = "",
+    effect_key: str | None = None,
+    details: dict[str, Any] | None = None,
+    options: tuple[str, ...] = (),
+) -> ReviewRow:
+    """The question as a row; its id is the same when the same question comes up again while it is open."""
+    asked = sum(row.place == place and row.reason == reason for row in session.reviews.values())
+    still_open = any(
+        row.place == place and row.reason == reason and row.status == "open"
+        for row in session.reviews.values()
+    )
+    number = asked if still_open else asked + 1
+    name = digest("\x1f".join((session.task.task_id, place or "", reason, str(number))).encode())[:12]
+    panel = {
+        "goal": session.task.goal,
+        "break_point": break_point,
+        "reason": why,
+        "recommendation": recommendation,
+        "options": list(OPTIONS.get(reason, STANDARD_OPTIONS)),
+        "answers": list(options),
+        "details": to_log(details or {}),
+    }
+    expires_s = session.options.review_expires_s
+    return ReviewRow(
+        f"rev-{name}",
+        session.task.task_id,
+        place,
+        effect_key,
+        reason,
+        orjson.dumps(panel).decode(),
+        args_digest,
+        expires_ms=now_ms() + round(expires_s * 1000) if expires_s else None,
+        created_ms=now_ms(),
+    )
+
+
+def stop_for_review(session: Session, row: ReviewRow, *, writes: tuple[Any, ...] = ()) -> Op[NoReturn]:
+    """Put the question durably, let no new step begin, and raise `RequiresReview`."""
+    panel = orjson.loads(row.panel)
+    why = DecisionRow(
+        session.task.task_id, row.place, row.reason, "", session.work_done(), "review", row.reason,
+        orjson.dumps({"review_id": row.review_id, "reason": panel["reason"]}).decode(), now_ms(),
+    )  # fmt: skip
+    yield from commit(
+        "review",
+        *writes,
+        InsertReview(row),
+        AppendDecision(why),
+        UpdateTask({"status": TaskStatus.REQUIRES_REVIEW}),
+        event("review", row.place, review_id=row.review_id, reason=row.reason),
+        durable=True,
+    )
+    stop = requires_review(row)
+    session.stop(stop)
+    raise stop
+
+
+def requires_review(row: ReviewRow) -> RequiresReview:
+    """The exception that tells whoever runs the task that it waits, and for what."""
+    panel = orjson.loads(row.panel)
+    return RequiresReview(
+        f"review.{row.reason}",
+        f"task {row.task_id!r} waits for a person at {panel['break_point']}: {panel['reason']} "
+        f"Recommended: {panel['recommendation']}. See `tracekit review show {row.review_id}`",
+        task_id=row.task_id,
+        review_id=row.review_id,
+    )
+
+
+def diverged(session: Session, place: str, *, recorded: str, asked: str) -> Op[NoReturn]:
+    """Stop for review because the code asks for something else than the journal holds at this place."""
+    row = review_row(
+        session,
+        place=place,
+        reason="divergence",
+        break_point=f"step {place} ({recorded})",
+        why=f"the journal holds {recorded} at place {place}, the code now asks for {asked}.",
+        recommendation="retry with the code that ran before, or fork the task before this step",
+        details={"recorded": recorded, "asked": asked},
+    )
+    try:
+        yield from stop_for_review(session, row)
+    except RequiresReview as stop:
+        error = Divergence(
+            "replay.divergence",
+            f"task {session.task.task_id!r}, place {place}: expected {recorded} as in the earlier attempt, got {asked}. "
+            "The task waits for review; run it with the code that ran before, or fork it before this step",
+        )
+        session.stopped = error
+        raise error from stop
+    raise AssertionError("a review always stops the attempt")

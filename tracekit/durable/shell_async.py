@@ -1,0 +1,96 @@
+"""
+Runs deciding code under asyncio.
+
+Commits are made directly on the loop's thread: half a millisecond, and no moment between the outcome of an effect
+and its record at which the task could be cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import inspect
+from typing import Any, TypeVar
+
+from tracekit import clock
+from tracekit.durable.inside import inside, timed_out
+from tracekit.durable.points import point
+from tracekit.durable.requests import Answer, Commit, Dispatch, Op, Raised, Request
+from tracekit.durable.session import Session
+
+T = TypeVar("T")
+
+
+async def drive(session: Session, op: Op[T]) -> T:
+    """What *op* ends with; its requests are carried out one after another."""
+    answer: Any = None
+    failure: BaseException | None = None
+    while True:
+        try:
+            request = op.send(answer) if failure is None else op.throw(failure)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        answer, failure = None, None
+        try:
+            answer = await _carry_out(session, request)
+        except BaseException as error:
+            failure = error  # the deciding code settles what it has begun, then lets it pass
+
+
+async def _carry_out(session: Session, request: Request) -> Any:
+    if isinstance(request, Commit):
+        return session.commit(request)
+    if isinstance(request, Dispatch):
+        return await _dispatch(session, request)
+    point("before_sleep")
+    return await _sleep(request.seconds)
+
+
+async def _sleep(seconds: float) -> None:
+    if isinstance(clock.current(), clock.SystemClock):
+        await asyncio.sleep(seconds)
+    else:
+        clock.current().sleep(seconds)
+        await asyncio.sleep(0)
+
+
+async def _dispatch(session: Session, request: Dispatch) -> Answer | Raised:
+    point(f"before_{request.point}")
+    with inside(session, request):
+        try:
+            async with asyncio.timeout(request.timeout_s) as limit:
+                answer: Answer | Raised = Answer(await _call(request))
+        except TimeoutError as error:
+            answer = timed_out(request) if limit.expired() else Raised(error)
+        except Exception as error:
+            answer = Raised(error)
+    point(f"after_{request.point}")
+    return answer
+
+
+async def _call(request: Dispatch) -> Any:
+    if request.is_async:
+        return await request.call()
+    value = await _in_thread(request)
+    return await value if inspect.isawaitable(value) else value
+
+
+async def _in_thread(request: Dispatch) -> Any:
+    """A plain function off the loop, so that it does not hold up the rest; left to itself when its time is over."""
+    loop = asyncio.get_running_loop()
+    context = contextvars.copy_context()
+    future = loop.run_in_executor(None, context.run, request.call)
+    try:
+        return await asyncio.shield(future)
+    except asyncio.CancelledError:
+        if request.late is not None:
+            future.add_done_callback(lambda done: _tell_late(request, done))
+        raise
+
+
+def _tell_late(request: Dispatch, done: asyncio.Future[Any]) -> None:
+    if done.cancelled() or request.late is None:
+        return
+    error = done.exception()
+    request.late(Answer(done.result()) if error is None else Raised(error))

@@ -1,0 +1,42 @@
+"""Which tasks nobody will ever pick up by themselves, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tracekit import clock
+from tracekit.model import TaskStatus
+from tracekit.store.contract import Store, TaskRow
+from tracekit.store.liveness import Survey, survey
+
+
+def stuck_reasons(store: Store, rows: Iterable[TaskRow]) -> dict[str, str]:
+    """By task id, why it stays as it is unless a person or a new worker acts; a living owner's task is not stuck."""
+    seen = survey(store)
+    found = {}
+    for row in rows:
+        reason = _reason(store, row, seen)
+        if reason is not None:
+            found[row.task_id] = reason
+    return found
+
+
+def _reason(store: Store, row: TaskRow, seen: Survey) -> str | None:
+    if row.status.is_final:
+        return None
+    if row.status is TaskStatus.REQUIRES_REVIEW:
+        state = store.load(row.task_id)
+        open_ids = [r.review_id for r in state.reviews if r.status == "open"] if state is not None else []
+        if open_ids:
+            return f"waits for a person: {', '.join(open_ids)}"
+        return None if seen.alive else "decided, but no worker lives to carry it out: resume it"
+    if row.owner is not None and row.owner in seen.alive:
+        return None
+    lost = row.owner in seen.dead or row.lease_until_ms <= clock.now_ms()
+    if row.owner is not None and not lost:
+        return None
+    if row.owner is not None and row.recoveries >= row.max_recoveries:
+        return f"its {row.max_recoveries} recoveries are used up: resume it to be asked what to do"
+    if not seen.alive:
+        return "no worker of this store lives: resume it, or start `tracekit worker`"
+    return None

@@ -1,0 +1,314 @@
+"""`@task`: a function that can be killed at any moment and goes on in any process."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+from tracekit import clock
+from tracekit.durable.code_version import code_version, tool_schema_hash
+from tracekit.durable.decide import Table
+from tracekit.durable.life import Body, run_async, run_sync
+from tracekit.durable.limits import Limits
+from tracekit.durable.owning import Ownership, ownership
+from tracekit.durable.points import point
+from tracekit.durable.session import Options, Session, blob, now_ms
+from tracekit.errors import TracekitError
+from tracekit.model import TaskStatus
+from tracekit.snapshot import decode
+from tracekit.store.contract import Lease, PutBlob, Store, TaskRow
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_registry: dict[str, Task[Any]] = {}
+
+
+class Task(Generic[R]):
+    """A declared task: `start` runs it here, `submit` leaves it to a worker."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        name: str,
+        limits: Limits,
+        options: Options,
+        max_recoveries: int,
+        goal: str,
+        on_code_change: str,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.name = name
+        """Where it is found again: `module:qualified_name`."""
+        self.limits = limits
+        self.options = options
+        self.max_recoveries = max_recoveries
+        self.goal = goal
+        self.on_code_change = on_code_change
+        self.is_async = inspect.iscoroutinefunction(function)
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """The plain function; for tests that bring a `Run` of their own."""
+        return self.function(*args, **kwargs)
+
+    def start(
+        self, *args: Any, task_id: str | None = None, store: str | Store | None = None, **kwargs: Any
+    ) -> R:
+        """
+        Admit the task durably and run it here to its end; returns its result.
+
+        A finished task with this id gives its recorded result again.
+
+        Raises:
+            TracekitError: `task.exists` when the id is taken by an unfinished task (resume it), or by other arguments.
+            RequiresReview: it waits for a person.
+        """
+        self._refuse_running_loop("start_async")
+        owner, session, value = self._admitted(args, kwargs, task_id, store)
+        if session is None:
+            recorded: R = value
+            return recorded
+        return self.run_session(owner, session)
+
+    async def start_async(
+        self, *args: Any, task_id: str | None = None, store: str | Store | None = None, **kwargs: Any
+    ) -> R:
+        """`start` for a task made of an async function, inside a running loop."""
+        owner, session, value = self._admitted(args, kwargs, task_id, store)
+        if session is None:
+            recorded: R = value
+            return recorded
+        result: R = await run_async(owner, session, self._body(session))
+        return result
+
+    def submit(
+        self,
+        *args: Any,
+        task_id: str | None = None,
+        store: str | Store | None = None,
+        priority: int = 0,
+        **kwargs: Any,
+    ) -> str:
+        """Admit the task durably for any worker and return its id; a task that is there already stays as it is."""
+        row, blobs = self._new_row(args, kwargs, task_id, priority)
+        ownership(store).store.create(row, blobs)
+        return row.task_id
+
+    def run_session(self, owner: Ownership, session: Session) -> R:
+        """Run an attempt that this process owns; an async task on a loop of its own."""
+        body = self._body(session)
+        result: R = (
+            asyncio.run(run_async(owner, session, body)) if self.is_async else run_sync(owner, session, body)
+        )
+        return result
+
+    async def run_session_async(self, owner: Ownership, session: Session) -> R:
+        """Run an attempt that this process owns inside a running loop."""
+        result: R = await run_async(owner, session, self._body(session))
+        return result
+
+    def _refuse_running_loop(self, instead: str) -> None:
+        """Raise before anything is admitted or owned when an async task can't be run from here."""
+        if self.is_async and asyncio._get_running_loop() is not None:
+            raise TracekitError(
+                "task.running_loop",
+                f"{self.name} is async and a loop is running here: `await ...{instead}(...)`",
+            )
+
+    def session(self, owner: Ownership, lease: Lease) -> Session:
+        """The attempt behind *lease*, loaded."""
+        state = owner.store.load(lease.task_id, with_bodies=True)
+        if state is None:
+            raise TracekitError("task.unknown", f"task {lease.task_id!r} vanished from {owner.store.url}")
+        return Session(owner.store, lease, state, options=self.options)
+
+    def _body(self, session: Session) -> Body:
+        given = session.body(session.task.arguments)
+        return Body(
+            self.function,
+            tuple(given["args"]),
+            dict(given["kwargs"]),
+            code_version(self.function),
+            tool_schema_hash(self.function.__module__),
+            self.on_code_change,
+        )
+
+    def _admitted(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], task_id: str | None, store: str | Store | None
+    ) -> tuple[Ownership, Session | None, Any]:
+        """The owned first attempt, or the result of the finished task that has this id."""
+        owner = ownership(store)
+        row, blobs = self._new_row(args, kwargs, task_id, 0)
+        point("before_commit:admit")
+        created = owner.store.create(row, blobs)
+        point("after_commit:admit")
+        if not created:
+            return owner, None, self._finished(owner.store, row)
+        lease = owner.acquire(row.task_id, recover=False)
+        if lease is None:
+            raise TracekitError(
+                "task.taken", f"task {row.task_id!r} was taken by a worker as soon as it was admitted"
+            )
+        return owner, self.session(owner, lease), None
+
+    def _finished(self, store: Store, row: TaskRow) -> Any:
+        state = store.load(row.task_id)
+        there = state.task if state is not None else row
+        if there.function != row.function or there.arguments != row.arguments:
+            raise TracekitError(
+                "task.exists",
+                f"task id {row.task_id!r} belongs to {there.function} with other arguments; give this one its own id",
+            )
+        if there.status is not TaskStatus.DONE:
+            raise TracekitError(
+                "task.exists",
+                f"task {row.task_id!r} is there already and {there.status.value}; "
+                f"go on with it by tracekit.resume({row.task_id!r})",
+            )
+        return decode(store.blobs([there.result])[there.result]) if there.result else None
+
+    def _new_row(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], task_id: str | None, priority: int
+    ) -> tuple[TaskRow, list[PutBlob]]:
+        arguments = blob({"args": list(args), "kwargs": kwargs})
+        now = now_ms()
+        random = clock.current().random_hex
+        row = TaskRow(
+            task_id or f"task-{random(12)}",
+            random(32),
+            random(16),
+            self.name,
+            arguments.hash,
+            goal=self.goal or _first_line(self.function),
+            code_version=code_version(self.function),
+            tool_schema_hash=tool_schema_hash(self.function.__module__),
+            limits=self.limits.to_json(),
+            max_recoveries=self.max_recoveries,
+            priority=priority,
+            created_ms=now,
+            updated_ms=now,
+        )
+        return row, [arguments]
+
+
+def _first_line(function: Callable[..., Any]) -> str:
+    return (inspect.getdoc(function) or function.__name__).splitlines()[0]
+
+
+def found_name(function: Callable[..., Any]) -> str:
+    """`module:qualified_name` under which another process imports *function*; a script is named by its path."""
+    module = function.__module__
+    if module == "__main__":
+        main = sys.modules["__main__"]
+        spec = getattr(main, "__spec__", None)
+        path = getattr(main, "__file__", None)
+        if spec is not None:
+            module = spec.name.removesuffix(".__main__")
+        elif path is not None:
+            module = str(Path(path).resolve())
+    return f"{module}:{function.__qualname__}"
+
+
+def registered_task(name: str) -> Task[Any] | None:
+    """The task of that name that was declared in this process."""
+    return _registry.get(name)
+
+
+def registered_tasks() -> list[str]:
+    """Names of all tasks declared in this process."""
+    return list(_registry)
+
+
+@overload
+def task(function: Callable[..., R], /) -> Task[R]: ...
+@overload
+def task(
+    *,
+    name: str | None = None,
+    goal: str = "",
+    max_recoveries: int = 5,
+    max_attempts: int = 3,
+    max_reinfers: int = 2,
+    max_repeats: int = 5,
+    tokens: int | None = None,
+    cost: float | None = None,
+    wall_s: float | None = None,
+    lenient: bool = False,
+    decisions: str | Path | None = None,
+    summarise: Callable[[list[dict[str, Any]]], str] | None = None,
+    max_context_tokens: int | None = None,
+    review_expires_s: float | None = None,
+    on_code_change: str = "continue",
+) -> Callable[[Callable[..., R]], Task[R]]: ...
+def task(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    goal: str = "",
+    max_recoveries: int = 5,
+    max_attempts: int = 3,
+    max_reinfers: int = 2,
+    max_repeats: int = 5,
+    tokens: int | None = None,
+    cost: float | None = None,
+    wall_s: float | None = None,
+    lenient: bool = False,
+    decisions: str | Path | None = None,
+    summarise: Callable[[list[dict[str, Any]]], str] | None = None,
+    max_context_tokens: int | None = None,
+    review_expires_s: float | None = None,
+    on_code_change: str = "continue",
+) -> Any:
+    """
+    Make a `Task` of a plain or async function whose first parameter is a `Run`.
+
+    Args:
+        name: `module:qualified_name` under which another process imports it; worked out where none is given.
+        goal: What the task is for, as a person in review reads it; the docstring's first line where none is given.
+        max_recoveries: How often a lost process is followed by another before a person is asked.
+        max_attempts: Dispatches of one call, over all attempts.
+        max_reinfers: Second inferences in a row that bad arguments of one tool may cost.
+        max_repeats: Calls in a row that bring nothing new before it counts as a loop.
+        tokens: Most tokens, over all attempts.
+        cost: Most money, over all attempts.
+        wall_s: Most seconds of work, over all attempts.
+        lenient: Read a model's arguments leniently when the strict reading fails, and mark it.
+        decisions: A decision table of your own, in the form of `tracekit/durable/decisions.toml`.
+        summarise: Makes the summary of the messages that no longer fit; rules make it where none is given.
+        max_context_tokens: Rebuild a longer context in layers before it is sent.
+        review_expires_s: Seconds after which a question to a person has to be asked anew.
+        on_code_change: `continue`, or `review` to ask a person when the code changed since the task began.
+    """
+    if on_code_change not in ("continue", "review"):
+        raise TracekitError(
+            "task.on_code_change", f"on_code_change is 'continue' or 'review', got {on_code_change!r}"
+        )
+    limits = Limits(max_attempts, max_reinfers, max_repeats, tokens, cost, wall_s)
+    table = Table.read(decisions) if decisions is not None else None
+    options = Options(lenient, table, summarise, max_context_tokens, review_expires_s)
+
+    def declare(target: Callable[..., Any]) -> Task[Any]:
+        made: Task[Any] = Task(
+            target,
+            name=name or found_name(target),
+            limits=limits,
+            options=options,
+            max_recoveries=max_recoveries,
+            goal=goal,
+            on_code_change=on_code_change,
+        )
+        _registry[made.name] = made
+        return made
+
+    return declare if function is None else declare(function)

@@ -1,0 +1,319 @@
+"""
+`@tool`: what a tool declares about itself, and the one door through which it is called.
+
+Outside a task a call runs the plain function and is observed. Inside a task, or in a `task_scope`, the same call goes
+through the effect ledger: whoever owns the context variable `handler` decides.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
+
+from tracekit.arguments import INJECTED, Parsed
+from tracekit.errors import NotExecuted, Rejected, TracekitError
+from tracekit.model import EffectRisk, StepKind, StepStatus
+
+if TYPE_CHECKING:
+    from tracekit.arguments import ArgumentSchema
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """How often a call is tried again when trying again is allowed at all, and how long that may take."""
+
+    attempts: int = 3
+    """All dispatches, the first one among them."""
+    base_s: float = 1.0
+    """Wait after the first failure; doubled after each further one."""
+    cap_s: float = 30.0
+    """Longest single wait."""
+    total_s: float = 120.0
+    """Longest sum of waits; a `Retry-After` beyond it ends the retrying."""
+    jitter: float = 0.25
+    """Each wait is longer by a random share of up to this much."""
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1 or min(self.base_s, self.cap_s, self.total_s, self.jitter) < 0:
+            raise ValueError(f"a retry needs attempts >= 1 and no negative seconds, got {self}")
+
+
+class ToolHandler(Protocol):
+    """What a task puts in place so that direct calls of a tool reach its ledger."""
+
+    def call_tool(self, tool: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The tool's result, or an awaitable of it for an asynchronous tool."""
+
+
+handler: ContextVar[ToolHandler | None] = ContextVar("tracekit_tool_handler", default=None)
+"""The task that direct calls belong to; None outside."""
+
+current_key: ContextVar[str | None] = ContextVar("tracekit_idempotency_key", default=None)
+"""The key of the effect that is being dispatched; set by the ledger."""
+
+
+def idempotency_key() -> str | None:
+    """The ledger key of the call that is running, to be sent to the server; None outside a task's effect."""
+    return current_key.get()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Everything that a tool declares; `tool()` documents the fields."""
+
+    effect: EffectRisk = EffectRisk.READ
+    idempotent: bool = False
+    probe: Callable[..., Any] | None = None
+    undo: Callable[..., Any] | None = None
+    timeout_s: float | None = None
+    settle_s: float = 0.0
+    retry: Retry | None = None
+    fallback: tuple[Callable[..., Any], ...] = ()
+    critical: bool = True
+
+    @property
+    def risk(self) -> str:
+        """`none` for a read, `low` for an effect with key or undo, `high` for the rest: a column of the decision table."""
+        if self.effect is EffectRisk.READ:
+            return "none"
+        return "low" if self.idempotent or self.undo is not None else "high"
+
+
+class Tool(Generic[P, R]):
+    """A function together with what it declares; called like the function itself."""
+
+    def __init__(
+        self, function: Callable[P, R], policy: Policy, *, name: str = "", schema: Any = None
+    ) -> None:
+        functools.update_wrapper(cast(Any, self), function)
+        self.function = function
+        self.policy = policy
+        self.name = name or getattr(function, "__name__", "tool")
+        self.is_async = inspect.iscoroutinefunction(function)
+        self._schema = schema
+        self._signature = inspect.signature(function)
+        if self.is_async and hasattr(inspect, "markcoroutinefunction"):
+            inspect.markcoroutinefunction(self)  # frameworks ask before they await
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name} effect={self.policy.effect.value}>"
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        """The function's result; through the ledger when a task is running, observed otherwise."""
+        owner = handler.get()
+        if owner is not None:
+            return cast(R, owner.call_tool(self, args, dict(kwargs)))
+        return cast(R, self.observed(args, dict(kwargs)))
+
+    def observed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The function's result, recorded as a step and booked nowhere; an awaitable of it for an async tool."""
+        return _observe_async(self, args, kwargs) if self.is_async else _observe(self, args, kwargs)
+
+    @property
+    def takes_key(self) -> bool:
+        """Whether the function has a parameter for the idempotency key."""
+        return INJECTED in self._signature.parameters
+
+    @functools.cached_property
+    def arguments(self) -> ArgumentSchema:
+        """The schema of the arguments, made on first use."""
+        from tracekit.arguments import ArgumentSchema
+
+        return ArgumentSchema(self.name, self.function)
+
+    def definition(self) -> dict[str, Any]:
+        """The tool as chat APIs want it: `{"type": "function", "function": {...}}`."""
+        parameters = self._schema if isinstance(self._schema, Mapping) else self.arguments.json_schema()
+        function = {
+            "name": self.name,
+            "description": inspect.getdoc(self.function) or "",
+            "parameters": dict(parameters),
+        }
+        return {"type": "function", "function": function}
+
+    def parse(self, raw: str, *, lenient: bool = False) -> Parsed:
+        """Arguments from a model's exact text; raises `BadArguments` before anything is executed."""
+        return self.arguments.parse(raw, lenient=lenient)
+
+    def named(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments by parameter name, as the caller gave them; a misfit is the caller's `TypeError`."""
+        fill = {INJECTED: None} if self.takes_key and INJECTED not in kwargs else {}
+        bound = self._signature.bind(*args, **kwargs, **fill)
+        named: dict[str, Any] = {}
+        for name, value in bound.arguments.items():
+            kind = self._signature.parameters[name].kind
+            if kind is inspect.Parameter.VAR_KEYWORD:
+                named.update(value)
+            elif name != INJECTED:
+                named[name] = list(value) if kind is inspect.Parameter.VAR_POSITIONAL else value
+        return named
+
+    def invocation(self, named: Mapping[str, Any], key: str | None) -> Callable[[], Any]:
+        """A call without arguments that runs the function with *named*, and *key* where it takes one."""
+        args: list[Any] = []
+        kwargs: dict[str, Any] = dict(named)
+        for name, parameter in self._signature.parameters.items():
+            if parameter.kind is parameter.POSITIONAL_ONLY and name in kwargs:
+                args.append(kwargs.pop(name))
+            elif parameter.kind is parameter.VAR_POSITIONAL and name in kwargs:
+                args = [*_leading(self._signature, kwargs), *kwargs.pop(name)]
+        if self.takes_key:
+            kwargs[INJECTED] = key
+        return functools.partial(self.function, *args, **kwargs)
+
+
+def _leading(signature: inspect.Signature, kwargs: dict[str, Any]) -> list[Any]:
+    """Values of the plain parameters before `*args`, taken out of *kwargs*."""
+    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [kwargs.pop(p.name) for p in signature.parameters.values() if p.kind in plain and p.name in kwargs]
+
+
+def accepted(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of *offered* that *function* has parameters for: how probes, undos and fallbacks get theirs."""
+    target = function.function if isinstance(function, Tool) else function
+    parameters = inspect.signature(target).parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return dict(offered)
+    names = {p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    return {name: value for name, value in offered.items() if name in names}
+
+
+def as_tool(function: Callable[..., Any], policy: Policy) -> Tool[Any, Any]:
+    """*function* itself when it is a tool, else a tool that declares *policy*."""
+    if isinstance(function, Tool):
+        return function
+    return Tool(function, policy)
+
+
+_registry: dict[str, Tool[Any, Any]] = {}
+
+
+def registered(name: str) -> Tool[Any, Any] | None:
+    """The tool of that name that was declared last in this process."""
+    return _registry.get(name)
+
+
+def registry() -> Mapping[str, Tool[Any, Any]]:
+    """All tools declared in this process, by name."""
+    return dict(_registry)
+
+
+@overload
+def tool(function: Callable[P, R], /) -> Tool[P, R]: ...
+@overload
+def tool(
+    *,
+    effect: str = "read",
+    idempotent: bool = False,
+    probe: Callable[..., Any] | None = None,
+    undo: Callable[..., Any] | None = None,
+    timeout_s: float | None = None,
+    settle_s: float = 0.0,
+    retry: Retry | None = None,
+    fallback: Sequence[Callable[..., Any]] = (),
+    critical: bool = True,
+    name: str = "",
+    schema: Mapping[str, Any] | None = None,
+) -> Callable[[Callable[P, R]], Tool[P, R]]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    effect: str = "read",
+    idempotent: bool = False,
+    probe: Callable[..., Any] | None = None,
+    undo: Callable[..., Any] | None = None,
+    timeout_s: float | None = None,
+    settle_s: float = 0.0,
+    retry: Retry | None = None,
+    fallback: Sequence[Callable[..., Any]] = (),
+    critical: bool = True,
+    name: str = "",
+    schema: Mapping[str, Any] | None = None,
+) -> Any:
+    """
+    Make a `Tool` of a plain or async function.
+
+    Args:
+        effect: `read`, or what it does outside: `write`, `notify`, `payment`, `irreversible`. Anything but `read` is
+            booked in the ledger before it is tried.
+        idempotent: The server honours the idempotency key, so the same call may be sent again under it.
+        probe: Asks the server whether it happened; takes any of the tool's arguments and `idempotency_key` by name.
+            `None` or `False` means not found, anything else is the result.
+        undo: Takes it back; gets any of the tool's arguments, `result` and `idempotency_key` by name.
+        timeout_s: After this long without an answer the outcome is unknown.
+        settle_s: How long a request may still be under way at the server after its answer was lost.
+        retry: Tries and waits; the task's own limits where none is given.
+        fallback: Tools to try in this order when this one is proved not to have done it.
+        critical: When False, a step that has used up its tries is skipped and put on the to-do list.
+        name: What a model calls it by; the function's name where none is given.
+        schema: JSON Schema to show a model instead of the one made from the type hints.
+    """
+    try:
+        risk = EffectRisk(effect)
+    except ValueError:
+        known = ", ".join(f"{each.value!r}" for each in EffectRisk)
+        raise TracekitError("tool.effect", f"effect must be one of {known}, got {effect!r}") from None
+    policy = Policy(risk, idempotent, probe, undo, timeout_s, settle_s, retry, tuple(fallback), critical)
+
+    def declare(target: Callable[..., Any]) -> Tool[Any, Any]:
+        made: Tool[Any, Any] = Tool(target, policy, name=name, schema=schema)
+        _registry[made.name] = made
+        return made
+
+    return declare if function is None else declare(function)
+
+
+def _observe(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    step = _begin(called, args, kwargs)
+    try:
+        with step.active():
+            value = called.function(*args, **kwargs)
+    except BaseException as error:
+        step.finish(_status_of(called, error), error=error)
+        raise
+    step.finish(StepStatus.OK, output=value)
+    return value
+
+
+async def _observe_async(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    step = _begin(called, args, kwargs)
+    try:
+        with step.active():
+            value = await called.function(*args, **kwargs)
+    except BaseException as error:
+        step.finish(_status_of(called, error), error=error)
+        raise
+    step.finish(StepStatus.OK, output=value)
+    return value
+
+
+def _begin(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    from tracekit.recording.recorder import recorder
+
+    try:
+        received: Any = called.named(args, kwargs)
+    except TypeError:
+        received = {"args": list(args), "kwargs": kwargs}  # the function itself will say what is wrong
+    policy = called.policy
+    effect = {"risk": policy.effect.value, "idempotent": policy.idempotent, "key": None, "status": None}
+    is_read = policy.effect is EffectRisk.READ
+    return recorder().begin(
+        StepKind.TOOL, called.name, tool_name=called.name, input=received, effect=None if is_read else effect
+    )
+
+
+def _status_of(called: Tool[Any, Any], error: BaseException) -> StepStatus:
+    """An effect that raised something we can't read may have happened all the same."""
+    from tracekit.outcome import classify
+
+    if isinstance(error, NotExecuted | Rejected) or called.policy.effect is EffectRisk.READ:
+        return StepStatus.ERROR
+    return StepStatus.UNKNOWN if classify(error, is_effect=True).is_unknown else StepStatus.ERROR
