@@ -120,7 +120,8 @@ def _check_diagnosis(stage: Stage) -> None:
 def _look(stage: Stage) -> int:
     """Open the explorer on the broken task with the services alive, so that its recovery key works."""
     _act("4", f"The explorer: open the trace, walk to the failed step, press the recovery key for {TASK}.")
-    code = subprocess.call([sys.executable, "-m", "tracekit", "tui", str(stage.home)], env=dict(stage.env))
+    command = [sys.executable, "-m", "tracekit", "tui", str(stage.home), "--app", str(stage.agent)]
+    code = subprocess.call(command, env=dict(stage.env))
     _act("5", f"The world's own list: {_payments(stage)}")
     return code
 
