@@ -133,7 +133,11 @@ class PostgresStore(SqlStore):
 
 def _version(connection: Connection) -> int:
     """Version of the tables; 0 when there are none."""
-    found = connection.execute("SELECT to_regclass('tracekit.store_version') IS NOT NULL").fetchall()
+    # Not to_regclass: it may answer from a cache that is older than the lock which was just waited for.
+    found = connection.execute(
+        "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_tables"
+        " WHERE schemaname = 'tracekit' AND tablename = 'store_version')"
+    ).fetchall()
     if not found[0][0]:
         return 0
     return int(connection.execute("SELECT MAX(version) FROM store_version").fetchall()[0][0])

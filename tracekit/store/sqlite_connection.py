@@ -55,7 +55,31 @@ class Connection:
 
     def execute(self, statement: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """All rows of the named statement."""
-        return self._db.execute(self._statements[statement], params).fetchall()
+        sql = self._statements[statement]
+        try:
+            return self._db.execute(sql, params).fetchall()
+        except UnicodeDecodeError:
+            return self._execute_leniently(sql, params)
+
+    def _execute_leniently(self, sql: str, params: Mapping[str, Any]) -> list[tuple[Any, ...]]:
+        """
+        As `execute`, with replacement characters for what is no UTF-8.
+
+        A changed byte can make a text unreadable; its checksum then fails, which tells the row it stands in.
+        """
+        columns = _columns(sql)
+        kinds = ", ".join(f"typeof({column})" for column in columns)
+        values = ", ".join(
+            f"CASE typeof({column}) WHEN 'text' THEN CAST({column} AS BLOB) ELSE {column} END"
+            for column in columns
+        )
+        return [
+            tuple(
+                value.decode(errors="replace") if kind == "text" else value
+                for kind, value in zip(row[: len(columns)], row[len(columns) :], strict=True)
+            )
+            for row in self._db.execute(f"SELECT {kinds}, {values} FROM ({sql})", params)
+        ]
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of *sql*."""
@@ -142,6 +166,12 @@ class Connection:
             yield
         except (apsw.Error, UnicodeDecodeError) as error:
             raise _translate(error, self._path) from error
+
+
+def _columns(sql: str) -> list[str]:
+    """Names that a statement of queries.sql selects."""
+    selected = sql.removeprefix("SELECT").partition("FROM ")[0]
+    return [column.strip() for column in selected.split(",")]
 
 
 def _translate(error: Exception, path: Path) -> TracekitError:
