@@ -3,14 +3,27 @@ WITH cut AS (
   SELECT c.trace_id, c.step_id, c.seq, c.previous_step, c.kept, c.added, c.dropped
   FROM context_changes c
   WHERE len(c.dropped) > 0 AND c.kept > 0
+    -- With another system prompt it is a call for another purpose, not the same talk going on.
+    AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.trace_id = c.trace_id AND m.role IN ('system', 'developer') AND list_contains(c.dropped, m.hash))
 ), summed AS (
   SELECT DISTINCT c.trace_id, c.step_id
   FROM cut c JOIN messages m ON m.trace_id = c.trace_id AND list_contains(c.added, m.hash)
   WHERE m.role IN ('system', 'user', 'developer') AND regexp_matches(lower(left(m.text, 400)), 'summar|compact|condens|conversation so far|earlier messages')
+), later_kept AS (
+  SELECT c.trace_id, c.step_id, max(m.pos) AS pos
+  FROM cut c JOIN steps p ON p.trace_id = c.trace_id AND p.step_id = c.previous_step
+  JOIN messages m ON m.trace_id = c.trace_id AND m.seq <= p.seq AND NOT list_contains(c.dropped, m.hash) AND m.role NOT IN ('system', 'developer')
+  GROUP BY c.trace_id, c.step_id
 ), lost AS (
   SELECT c.trace_id, c.step_id, c.previous_step, c.kept, count(*) AS missing,
     list(fact(c.previous_step, 'was sent then: ' || m.role || ' message ' || m.pos, NULL, m.text) ORDER BY m.pos)[:6] AS shown
   FROM cut c JOIN messages m ON m.trace_id = c.trace_id AND list_contains(c.dropped, m.hash)
+  JOIN steps p ON p.trace_id = c.trace_id AND p.step_id = c.previous_step
+  JOIN later_kept k ON k.trace_id = c.trace_id AND k.step_id = c.step_id
+  -- Another system prompt, or a prompt that stood at the end for one call only, is another question and no loss.
+  WHERE m.role NOT IN ('system', 'developer') AND (m.role = 'tool' OR m.pos < k.pos)
+    -- What comes back was left out of a side call only.
+    AND NOT EXISTS (SELECT 1 FROM context_changes again WHERE again.trace_id = c.trace_id AND again.seq > c.seq AND list_contains(again.added, m.hash))
   GROUP BY c.trace_id, c.step_id, c.previous_step, c.kept
 )
 SELECT l.trace_id, l.step_id AS failed_step, l.step_id AS cause_step, sure('context.truncated/dropped') AS confidence,
