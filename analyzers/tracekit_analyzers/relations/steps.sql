@@ -1,12 +1,14 @@
--- Makes `log.steps`: one row is the last state of a step. Later lines win field by field, where they have the field.
+-- Makes `log.steps`: one row is the last state of a step. Later lines win field by field, where they have the field;
+-- a line that tells the end wins over any that tells the start, since files are read in the order of their names and a
+-- recovery may end in its own file what a killed process began in another.
 create or replace table log.steps as
 with said as (
-  select rowid as n, *,
+  select rowid as line_n, rowid + case when finished_at is not null then 1::bigint << 50 else 0 end as n, *,
     case record when 'step' then coalesce(trace_id, md5(file)) end as trace,
     coalesce(step_id, left(md5(file || rowid), 16)) as step
   from lines where record = 'step'
 ), folded as (
-  select trace as trace_id, step as step_id, min(n) as first_n, max(n) as last_n,
+  select trace as trace_id, step as step_id, min(line_n) as first_n, arg_max(line_n, n) as last_n,
     arg_max(parent_step_id, n) as parent_step_id, arg_max(task_id, n) as task_id, arg_max(attempt, n) as attempt,
     arg_max(log_seq, n) as log_seq, arg_max(kind, n) as kind, arg_max(name, n) as name, arg_max(agent, n) as agent,
     arg_max(tool_name, n) as tool_name, arg_max(call_id, n) as call_id, arg_max(status, n) as status,
