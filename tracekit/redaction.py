@@ -113,7 +113,7 @@ _SHAPE_HINTS = (
     r"AIza|eyJ|ya29\.|SG\.|gsk_|npm_|pypi-|dapi|GOCSPX-|://"
 )
 _WORD_HINTS = (
-    "passw|passphrase|passcode|secret|token|_key|-key|api key|apikey|accesskey|privatekey|signingkey|encryptionkey|"
+    "passw|passphrase|passcode|secret|token[^s]|_key|-key|api key|apikey|accesskey|privatekey|signingkey|encryptionkey|"
     "masterkey|licensekey|accountkey|subscriptionkey|sshkey|cookie|authoriz|credential|bearer|pwd|cvv|cvc|otp|mfa"
 )
 """Literals, at least one of which is in every text that a rule can match; the second list in lower case."""

@@ -5,21 +5,22 @@ from __future__ import annotations
 import traceback
 from typing import Any
 
-from tracekit.recording.log import StepLog
+from tracekit.config import Settings
+from tracekit.recording.values import Values
 from tracekit.snapshot.classes import class_name
 
 _MAX_STACK_CHARS = 20_000
 """A recursion error prints a thousand frames; its first and last lines say it all."""
 
 
-def error_fields(error: BaseException, log: StepLog) -> dict[str, Any]:
+def error_fields(error: BaseException, options: Settings, values: Values) -> dict[str, Any]:
     """`error_type`, `error_message`, `error_stack` of *error*, secrets marked; never raises."""
     fields: dict[str, Any] = {
         "error_type": class_name(type(error)),
-        "error_message": log.values.text(message_of(error)),
+        "error_message": values.fragment(message_of(error)),
     }
-    if log.options.capture_stack:
-        fields["error_stack"] = log.values.text(stack_of(error))
+    if options.capture_stack:
+        fields["error_stack"] = values.fragment(stack_of(error))
     return fields
 
 

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from tracekit.model import StepStatus
-from tracekit.recording.open_step import NOT_GIVEN, OpenStep
+from tracekit.recording.open_step import OpenStep
+from tracekit.recording.step_lines import NOT_GIVEN
 
 
 def finish_with(

@@ -10,6 +10,7 @@ import orjson
 from tracekit import clock
 from tracekit.model import LOG_SCHEMA
 from tracekit.recording.identity import ProcessIdentity, versions
+from tracekit.recording.values import Values
 
 
 def dumps(line: Mapping[str, Any]) -> bytes:
@@ -42,8 +43,12 @@ def drops_line(count: int, reason: str) -> bytes:
     return dumps({"record": "drops", "count": count, "reason": reason, "at": clock.rfc3339(clock.now_ns())})
 
 
-def message_line(message_hash: str, trace_id: str, role: str, message: orjson.Fragment) -> bytes:
+def message_line(message_hash: str, trace_id: str, role: str, message: Any, values: Values) -> dict[str, Any]:
     """One chat message, named by its hash."""
-    return dumps(
-        {"record": "message", "hash": message_hash, "trace_id": trace_id, "role": role, "message": message}
-    )
+    return {
+        "record": "message",
+        "hash": message_hash,
+        "trace_id": trace_id,
+        "role": values.label(role),
+        "message": values.fragment(message),
+    }

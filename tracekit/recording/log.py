@@ -5,26 +5,37 @@ What this process knows of its log: the file, the messages in it, the numbers of
 from __future__ import annotations
 
 import logging
+import sys
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
-
-import orjson
 
 from tracekit.config import Settings
 from tracekit.model import ContextRef
 from tracekit.recording import lines
 from tracekit.recording.contexts import Contexts, hash_messages
 from tracekit.recording.identity import ProcessIdentity, new_identity
+from tracekit.recording.spans import StepRef
 from tracekit.recording.values import Values
 from tracekit.recording.writer import LogWriter
 from tracekit.snapshot import Redact
 
 _log = logging.getLogger("tracekit")
 
+_ALIASES_REMEMBERED = 1_000
 _TRACES_REMEMBERED = 10_000
 """Ended traces whose last step number is kept, so that a trace taken up again does not count from 1 twice."""
+
+
+class Aliases(OrderedDict[str, StepRef]):
+    """Spans that were folded into a step, by span id; the oldest are forgotten."""
+
+    def __setitem__(self, span_id: str, step: StepRef) -> None:
+        super().__setitem__(span_id, step)
+        if len(self) > _ALIASES_REMEMBERED:
+            self.popitem(last=False)
 
 
 class StepLog:
@@ -42,6 +53,7 @@ class StepLog:
         self._lock = threading.RLock()
         self._last_seq: OrderedDict[str, int] = OrderedDict()
         self._open_steps: dict[str, int] = {}
+        self.aliases = Aliases()
         self.steps_started = 0
         self.steps_finished = 0
         self.troubles = 0
@@ -49,6 +61,7 @@ class StepLog:
         self.values = Values(
             options.home / "blobs" if self._to_file else None, options.blob_bytes, self.redact
         )
+        self._quick = self.values.without_redaction()
         self.writer = self._new_writer() if self._to_file else None
 
     def _new_writer(self) -> LogWriter:
@@ -58,8 +71,17 @@ class StepLog:
             self.who,
             rotate_bytes=self.options.rotate_bytes,
             header=self._header,
-            on_new_file=self.contexts.new_file,
+            on_new_file=self._new_file,
         )
+
+    def _new_file(self) -> None:
+        self.contexts.new_file()
+        processes = sys.modules.get("multiprocessing.process")
+        if processes is not None and processes.parent_process() is not None:
+            # children of multiprocessing end without atexit; their own finalisers run
+            from multiprocessing.util import Finalize
+
+            Finalize(self, self.close, exitpriority=0)
 
     def after_fork(self) -> None:
         """In the child: a file, an id and numbers of its own; the parent's stay the parent's."""
@@ -87,10 +109,19 @@ class StepLog:
                 "tracekit could not record a step; the agent goes on (%r)", problem, exc_info=problem
             )
 
-    def write(self, line: Mapping[str, Any]) -> None:
-        """Append one line, if there is a file."""
-        if self.writer:
-            self.writer.write(lines.dumps(line))
+    def write(self, build: Callable[[Values], Mapping[str, Any]]) -> None:
+        """
+        Append the line that *build* makes of values, if there is a file.
+
+        Nearly no line holds a secret: it is built with values as they are, looked at once as a whole, and built
+        again with every value walked only where something looks like one.
+        """
+        if self.writer is None:
+            return
+        line = lines.dumps(build(self._quick))
+        if self.redact is not None and self.redact.suspects(line):
+            line = lines.dumps(build(self.values))
+        self.writer.write(line)
 
     def step_started(self, trace_id: str) -> int:
         """Count the step in and return its number in the trace, from 1."""
@@ -102,6 +133,10 @@ class StepLog:
             if len(self._last_seq) > _TRACES_REMEMBERED:
                 self._last_seq.popitem(last=False)
             return seq
+
+    def has_open_steps(self) -> bool:
+        """Whether any step of this process is open."""
+        return bool(self._open_steps)
 
     def step_finished(self, trace_id: str) -> None:
         """Count the step out; what is known of a trace without open steps is dropped."""
@@ -124,9 +159,7 @@ class StepLog:
             for hash_, message in zip(hashes, messages, strict=True):
                 if self.contexts.first_use(hash_):
                     role = str(message.get("role", "")) if isinstance(message, Mapping) else ""
-                    self.writer.write(
-                        lines.message_line(hash_, trace_id, role, self.values.fragment(message))
-                    )
+                    self.write(partial(lines.message_line, hash_, trace_id, role, message))
         return self.contexts.refer(trace_id, hashes, complete=complete)
 
     def _header(self) -> dict[str, object]:
@@ -135,20 +168,3 @@ class StepLog:
     def _redaction(self) -> object:
         told = getattr(self.redact, "counts", None)
         return told() if callable(told) else {}
-
-
-def context_object(ref: ContextRef) -> orjson.Fragment:
-    """*ref* as the `context` field of a step line."""
-    return orjson.Fragment(
-        orjson.dumps(
-            {
-                "digest": ref.digest,
-                "count": ref.count,
-                "base": ref.base,
-                "keep": ref.keep,
-                "hashes": ref.hashes,
-                "complete": ref.complete,
-                "tokens": ref.tokens,
-            }
-        )
-    )

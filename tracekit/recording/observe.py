@@ -15,9 +15,10 @@ from typing import Any, ParamSpec, TypeVar, cast
 
 from tracekit.model import StepKind
 from tracekit.recording.generators import driven, driven_async, finish_with
-from tracekit.recording.open_step import NOT_GIVEN, OpenStep
+from tracekit.recording.open_step import OpenStep
 from tracekit.recording.recorder import recorder
 from tracekit.recording.spans import StepRef
+from tracekit.recording.step_lines import NOT_GIVEN
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -8,6 +8,7 @@ recording is counted and told once, and that step is then not recorded.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -18,11 +19,12 @@ from opentelemetry.trace import INVALID_SPAN
 
 from tracekit import clock
 from tracekit.config import settings
-from tracekit.model import StepKind
+from tracekit.model import StepKind, StepStatus
 from tracekit.recording import semconv, wire
 from tracekit.recording.log import StepLog
-from tracekit.recording.open_step import CURRENT_STEP, NOT_GIVEN, OpenStep, StepStart
+from tracekit.recording.open_step import CURRENT_STEP, OpenStep
 from tracekit.recording.spans import Spans, StepRef, ref_of, scope_tracer
+from tracekit.recording.step_lines import NOT_GIVEN, StepStart, lost_line
 
 
 class _Inherit:
@@ -91,7 +93,7 @@ class Recorder:
             return self._begin(start, trace_id, step_id, parent, links)
         except Exception as problem:
             self.log.trouble(problem)
-            return self._unrecorded(start)
+            return self._unrecorded()
 
     def _begin(
         self,
@@ -104,6 +106,12 @@ class Recorder:
         context = None
         if isinstance(parent, _Inherit):
             above, context = current_parent()
+            if above and above.step_id in self.log.aliases:
+                above, context = self.log.aliases[above.step_id], None
+            if above is None and trace_id is None and self._lost_context():
+                start = start._replace(
+                    attributes={**(start.attributes or {}), "tracekit.no_context": "thread"}
+                )
             if trace_id and above and above.trace_id != trace_id:
                 above = context = None
         else:
@@ -120,14 +128,53 @@ class Recorder:
             links=links,
             start_ns=started_ns,
         )
-        step = OpenStep(self.log, span, ref, above, start)
+        step = OpenStep(self.log, span, ref, above)
         step.start(start, started_ns)
         return step
 
-    def _unrecorded(self, start: StepStart) -> OpenStep:
+    def _lost_context(self) -> bool:
+        """Whether a step without a parent begins in a thread that nothing was carried into: marked, never guessed."""
+        return threading.get_ident() != threading.main_thread().ident and self.log.has_open_steps()
+
+    def end_lost(
+        self,
+        trace_id: str,
+        step_id: str,
+        status: StepStatus | str,
+        *,
+        task_id: str | None = None,
+        output: Any = NOT_GIVEN,
+        error: BaseException | None = None,
+        effect: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """
+        Write the end of a step whose process was lost, once it is known how it ended; never raises.
+
+        The line has only what is known here: the rest stands in the lines that the lost process wrote.
+        """
+        log = self.log
+        try:
+            known = {
+                "trace_id": trace_id,
+                "step_id": step_id,
+                "task_id": task_id,
+                "status": StepStatus(status).value,
+            }
+            settled = {"tracekit.settled_by": log.who.process_id, **(attributes or {})}
+            finished_at = clock.rfc3339(clock.now_ns())
+            log.write(
+                lambda values: lost_line(
+                    known, output, error, effect, settled, finished_at, log.options, values
+                )
+            )
+        except Exception as problem:
+            log.trouble(problem)
+
+    def _unrecorded(self) -> OpenStep:
         """A step with ids and nothing else, for when recording itself failed."""
         ref = StepRef(clock.current().random_hex(32), clock.current().random_hex(16))
-        return OpenStep(self.log, INVALID_SPAN, ref, None, start)
+        return OpenStep(self.log, INVALID_SPAN, ref, None)
 
 
 def _kind(kind: StepKind | str) -> StepKind:

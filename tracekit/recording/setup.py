@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import threading
+import weakref
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from tracekit import config
 from tracekit.config import Settings
 from tracekit.recording import recorder as recording
 from tracekit.recording.log import StepLog
+from tracekit.recording.processor import ForeignSpans
 from tracekit.recording.spans import Spans, scope_tracer
 from tracekit.redaction import Redactor
 from tracekit.snapshot import Redact
@@ -22,6 +24,9 @@ from tracekit.snapshot import Redact
 _lock = threading.RLock()
 _in_force: Settings | None = None
 _at_exit_registered = False
+_foreign_spans = ForeignSpans()
+_joined: weakref.WeakSet[trace.TracerProvider] = weakref.WeakSet()
+_made: TracerProvider | None = None
 
 
 def init(
@@ -55,6 +60,7 @@ def init(
         if _in_force is not None:
             recording.recorder().log.close()
         provider = tracer_provider or _provider(now)
+        _join(provider)
         log = StepLog(now, to_file=True, redact=_redactor(now))
         recording.install(recording.Recorder(log, Spans(scope_tracer(provider))))
         _in_force = now
@@ -74,23 +80,48 @@ def shutdown() -> None:
         _in_force = None
 
 
+def _join(provider: trace.TracerProvider) -> None:
+    """Add our span processor to *provider*, once; a provider that takes none simply has no foreign steps."""
+    add = getattr(provider, "add_span_processor", None)
+    if add is not None and provider not in _joined:
+        _joined.add(provider)
+        add(_foreign_spans)
+
+
 def _redactor(options: Settings) -> Redact | None:
     return Redactor(options.harmless_keys, options.secret_keys) if options.redact else None
 
 
 def _provider(options: Settings) -> trace.TracerProvider:
     """The provider that is there, else a new one that becomes the global one."""
+    global _made
     there = trace.get_tracer_provider()
     if not isinstance(there, trace.ProxyTracerProvider):
         return there
     made = TracerProvider(resource=Resource.create({"service.name": options.service}), shutdown_on_exit=False)
     trace.set_tracer_provider(made)
+    _made = made
     return made
 
 
 def _at_exit() -> None:
+    log = recording.recorder().log
     try:
-        recording.recorder().log.close()
+        log.close()
+        if _made is not None:
+            _shut_down(_made, log.options.exit_budget_s)
     except Exception as problem:
         # the exit code belongs to the agent
-        recording.recorder().log.trouble(problem)
+        log.trouble(problem)
+
+
+def _shut_down(provider: TracerProvider, budget_s: float) -> None:
+    """Let the exporters on our own provider send what they hold, but no longer than the budget."""
+    worker = threading.Thread(target=provider.shutdown, name="tracekit-exit", daemon=True)
+    try:
+        worker.start()
+    except RuntimeError:
+        # Python 3.12 and later start no thread this late
+        provider.force_flush(int(budget_s * 1000))
+        return
+    worker.join(budget_s)

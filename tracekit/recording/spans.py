@@ -40,7 +40,7 @@ class PinnedIds(IdGenerator):
 
     def __init__(self, inner: IdGenerator) -> None:
         self._inner = inner
-        self._ours = type(inner) is RandomIdGenerator
+        self._replaceable = type(inner) is RandomIdGenerator
         self._pinned = _Pinned()
 
     def pin(self, trace_id: str | None, step_id: str | None) -> None:
@@ -51,12 +51,20 @@ class PinnedIds(IdGenerator):
     def generate_span_id(self) -> int:
         if self._pinned.step_id is not None:
             return self._pinned.step_id
-        return int(clock.current().random_hex(16), 16) or 1 if self._ours else self._inner.generate_span_id()
+        if self._from_clock():
+            return int(clock.current().random_hex(16), 16) or 1
+        return self._inner.generate_span_id()
 
     def generate_trace_id(self) -> int:
         if self._pinned.trace_id is not None:
             return self._pinned.trace_id
-        return int(clock.current().random_hex(32), 16) or 1 if self._ours else self._inner.generate_trace_id()
+        if self._from_clock():
+            return int(clock.current().random_hex(32), 16) or 1
+        return self._inner.generate_trace_id()
+
+    def _from_clock(self) -> bool:
+        """Whether ids come from a clock that a test put in place."""
+        return self._replaceable and type(clock.current()) is not clock.SystemClock
 
     def is_trace_id_random(self) -> bool:
         return self._pinned.trace_id is None and self._inner.is_trace_id_random()

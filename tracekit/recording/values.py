@@ -16,22 +16,27 @@ _LABELS_REMEMBERED = 4096
 class Values:
     """Turns values into fragments of a line under the settings of this process."""
 
-    def __init__(self, blobs: Path | None, blob_bytes: int, redact: Redact | None) -> None:
+    def __init__(
+        self, blobs: Path | None, blob_bytes: int, redact: Redact | None, *, careful: Values | None = None
+    ) -> None:
         self._blobs = blobs
         self._blob_bytes = blob_bytes
         self._redact = redact
+        self._careful = careful
         self._labels: dict[str, orjson.Fragment] = {}
 
     def fragment(self, value: Any) -> orjson.Fragment:
         """*value* as strict JSON; never raises."""
         data = log_bytes(value, redact=self._redact)
         if len(data) > self._blob_bytes and self._blobs is not None:
+            if self._careful is not None:
+                return self._careful.fragment(value)  # nothing goes into a file before it was looked at
             data = self._moved(self._blobs, data)
         return orjson.Fragment(data)
 
-    def text(self, value: str | None) -> orjson.Fragment | None:
-        """A text field; absent stays absent."""
-        return None if value is None else self.fragment(value)
+    def without_redaction(self) -> Values:
+        """The same, for a line that is looked at as a whole; values that leave the line are redacted all the same."""
+        return Values(self._blobs, self._blob_bytes, None, careful=self)
 
     def label(self, value: str) -> orjson.Fragment:
         """A name that comes again and again; remembered."""

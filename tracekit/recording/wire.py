@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import orjson
 from opentelemetry.trace import Span, Status, StatusCode
 
-from tracekit.model import ContextRef, StepKind, StepStatus
+from tracekit.model import ContextRef, StepKind, StepStatus, Usage
 from tracekit.recording import semconv
+from tracekit.recording.failure import message_of
 from tracekit.recording.log import StepLog
+from tracekit.recording.step_lines import NOT_GIVEN, StepEnd, StepStart, asked_object, usage_object
 from tracekit.snapshot import log_bytes
-
-if TYPE_CHECKING:
-    from tracekit.recording.open_step import StepEnd, StepStart
+from tracekit.snapshot.classes import class_name
 
 _FAILED = {StepStatus.ERROR, StepStatus.UNKNOWN}
 _TOLD_BY_SPAN = {StepStatus.OK, StepStatus.ERROR}
@@ -62,54 +61,47 @@ def on_start(span: Span, start: StepStart, context: ContextRef | None, log: Step
         span.set_attributes(told)
 
 
-def on_end(
-    span: Span, seq: int, end: StepEnd, now: Mapping[str, Any], failed: Mapping[str, Any], log: StepLog
-) -> None:
+def on_end(span: Span, seq: int, end: StepEnd, attributes: Mapping[str, Any] | None, log: StepLog) -> None:
     """Tell the span how the step ended; error statuses become the span's."""
     told: dict[str, Any] = {semconv.SEQ: seq}
     if end.status not in _TOLD_BY_SPAN:
         told[semconv.STATUS] = end.status.value
-    if now["tries"] != 1:
-        told[semconv.TRIES] = now["tries"]
-    if now["reinfers"]:
-        told[semconv.REINFERS] = now["reinfers"]
-    if now["checkpoint"]:
-        told[semconv.CHECKPOINT] = now["checkpoint"]
-    if now["model"]:
-        told[semconv.RESPONSE_MODEL] = now["model"]
+    if end.tries and end.tries != 1:
+        told[semconv.TRIES] = end.tries
+    if end.reinfers:
+        told[semconv.REINFERS] = end.reinfers
+    if end.checkpoint:
+        told[semconv.CHECKPOINT] = end.checkpoint
+    if end.model:
+        told[semconv.RESPONSE_MODEL] = end.model
     if end.finish_reason:
         told[semconv.FINISH_REASONS] = [end.finish_reason]
-    if now["effect"]:
-        told |= {semconv.EFFECT + name: value for name, value in now["effect"].items() if _fits_span(value)}
+    if end.effect:
+        told |= {semconv.EFFECT + name: value for name, value in end.effect.items() if _fits_span(value)}
     if end.usage is not None:
-        told |= _usage(end)
-    if now["attributes"]:
-        told |= {name: value for name, value in now["attributes"].items() if _fits_span(value)}
+        told |= _usage(end.usage)
+    if attributes:
+        told |= {name: value for name, value in attributes.items() if _fits_span(value)}
     if log.options.content_on_spans:
         told |= _content_at_end(end, log)
     if end.status in _FAILED:
-        told[semconv.ERROR_TYPE] = failed.get("error_type") or end.status.value
-        span.set_status(Status(StatusCode.ERROR, _status_text(failed)))
+        told[semconv.ERROR_TYPE] = class_name(type(end.error)) if end.error else end.status.value
+        span.set_status(Status(StatusCode.ERROR, _text(message_of(end.error), log) if end.error else None))
     span.set_attributes(told)
 
 
-def _status_text(failed: Mapping[str, Any]) -> str | None:
-    """The error message as the log shows it, secrets marked."""
-    fragment = failed.get("error_message")
-    text = orjson.loads(orjson.dumps(fragment)) if fragment is not None else None
-    return text if isinstance(text, str) else None
+def _text(text: str, log: StepLog) -> str:
+    """*text* as the log shows it, secrets marked."""
+    return text if log.redact is None else log.redact.text(text)
 
 
-def _usage(end: StepEnd) -> dict[str, Any]:
-    from tracekit.recording.open_step import usage_fields
-
-    known = usage_fields(end.usage) or {}
+def _usage(usage: Usage | Mapping[str, Any]) -> dict[str, Any]:
     names = {
         "input_tokens": semconv.INPUT_TOKENS,
         "output_tokens": semconv.OUTPUT_TOKENS,
         "cost": semconv.COST,
     }
-    return {names[name]: value for name, value in known.items() if name in names}
+    return {names[name]: value for name, value in usage_object(usage).items() if name in names}
 
 
 def _fits_span(value: Any) -> bool:
@@ -122,23 +114,23 @@ def _json(value: Any, log: StepLog) -> str:
 
 def _content_at_start(start: StepStart, log: StepLog) -> dict[str, Any]:
     told: dict[str, Any] = {}
-    if start.input is not ...:
+    if start.input is not NOT_GIVEN:
         told[semconv.TOOL_ARGUMENTS if start.kind is StepKind.TOOL else semconv.INPUT] = _json(
             start.input, log
         )
     if start.messages is not None:
         told[semconv.INPUT_MESSAGES] = _json(list(start.messages), log)
     if start.raw is not None:
-        told[semconv.ASKED_RAW] = start.raw if log.redact is None else log.redact.text(start.raw)
+        told[semconv.ASKED_RAW] = _text(start.raw, log)
     return told
 
 
 def _content_at_end(end: StepEnd, log: StepLog) -> dict[str, Any]:
     told: dict[str, Any] = {}
-    if end.output is not ...:
+    if end.output is not NOT_GIVEN:
         told[semconv.OUTPUT] = _json(end.output, log)
     if end.raw is not None:
-        told[semconv.RAW_OUTPUT] = end.raw if log.redact is None else log.redact.text(end.raw)
+        told[semconv.RAW_OUTPUT] = _text(end.raw, log)
     if end.asked is not None:
-        told[semconv.ASKED] = _json(list(end.asked), log)
+        told[semconv.ASKED] = _json([asked_object(call, log.options) for call in end.asked], log)
     return told

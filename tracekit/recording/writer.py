@@ -8,11 +8,14 @@ and once more in the file as soon as writing works again.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import logging
+import math
 import os
 import re
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +25,8 @@ from tracekit.recording.identity import ProcessIdentity
 
 _log = logging.getLogger("tracekit")
 
+LOOK_AGAIN_S = 0.01
+"""How often the file is looked at: whether it was closed, replaced or deleted under us (1 us each time)."""
 RETRY_OPEN_S = 1.0
 """Wait after a failed open before the next one: an agent with no log must not pay for it at every step."""
 
@@ -51,6 +56,7 @@ class LogWriter:
         self._inode: tuple[int, int] | None = None
         self._size = 0
         self._retry_at_s = 0.0
+        self._checked_s = -math.inf
         self._unreported = 0
         self._reason = ""
         self._warned = False
@@ -63,15 +69,24 @@ class LogWriter:
         """Append *line*, which ends with a newline; False if it was lost."""
         with self._lock:
             try:
-                fd = self._usable_fd()
-                if self._unreported:
-                    self._append(fd, lines.drops_line(self._unreported, self._reason))
-                    self._unreported = 0
-                self._append(fd, line)
+                self._write(line)
             except OSError as error:
                 self._lost(error)
                 return False
             return True
+
+    def _write(self, line: bytes) -> None:
+        fd = self._usable_fd()
+        if self._unreported:
+            self._append(fd, lines.drops_line(self._unreported, self._reason))
+            self._unreported = 0
+        try:
+            self._append(fd, line)
+        except OSError as error:
+            if error.errno != errno.EBADF:
+                raise
+            self._checked_s = -math.inf  # somebody closed it since the last look
+            self._append(self._usable_fd(), line)
 
     def prepare(self) -> bool:
         """Open the file if there is none yet, or follow a full one; True if it is a new one."""
@@ -106,17 +121,20 @@ class LogWriter:
         written = os.write(fd, line)
         if written != len(line):
             # the disk filled up inside the line: take the piece back so that no half line stays
-            os.ftruncate(fd, self._size)
-            raise OSError(28, "only a part of the line could be written")
+            os.ftruncate(fd, os.fstat(fd).st_size - written)
+            raise OSError(errno.ENOSPC, "only a part of the line could be written")
         self._size += written
         self.lines_written += 1
 
     def _usable_fd(self) -> int:
-        if self._fds and self._still_ours(self._fds[-1]):
-            if self._size < self._rotate_bytes:
-                return self._fds[-1]
-        elif self._fds:
-            self._fds.pop()
+        now_s = time.monotonic()
+        if self._fds and now_s - self._checked_s > LOOK_AGAIN_S:
+            self._checked_s = now_s
+            if not self._still_ours(self._fds[-1]):
+                self._fds.pop()
+                return self._open()
+        if self._fds and self._size < self._rotate_bytes:
+            return self._fds[-1]
         return self._open()
 
     def _still_ours(self, fd: int) -> bool:

@@ -1,0 +1,251 @@
+"""Our steps as spans on any provider, and the spans of others as steps of our log."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
+from opentelemetry.trace import StatusCode
+
+import tracekit
+from tracekit import clock, config
+from tracekit.recording import setup
+from tracekit.recording.recorder import recorder
+
+Steps = Callable[[], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def exporter() -> InMemorySpanExporter:
+    return InMemorySpanExporter()
+
+
+@pytest.fixture
+def provider(exporter: InMemorySpanExporter, tmp_path: Path) -> Iterator[TracerProvider]:
+    """A provider that was there before, with an exporter of its own, and recording that joined it."""
+    there = TracerProvider(shutdown_on_exit=False)
+    there.add_span_processor(SimpleSpanProcessor(exporter))
+    setup.init(service="test", home=tmp_path / "home", tracer_provider=there)
+    yield there
+    setup.shutdown()
+    config.reset()
+
+
+@pytest.fixture
+def told(provider: TracerProvider, tmp_path: Path, lines_of: Callable[[Path], list[dict[str, Any]]]) -> Steps:
+    def read() -> list[dict[str, Any]]:
+        steps: dict[str, dict[str, Any]] = {}
+        for line in lines_of(tmp_path / "home"):
+            if line["record"] == "step":
+                steps[line["step_id"]] = steps.get(line["step_id"], {}) | line
+        return list(steps.values())
+
+    return read
+
+
+def test_a_step_is_a_span_with_the_newest_names_and_no_content(
+    provider: TracerProvider, exporter: InMemorySpanExporter
+) -> None:
+    step = recorder().begin(
+        "tool", "refund", tool_name="refund", call_id="c1", task_id="t1", attempt=2, input={"order_id": "A-1024"},
+        effect={"risk": "payment", "key": "k"},
+    )  # fmt: skip
+    step.finish("error", error=TimeoutError("no answer"), tries=2)
+
+    (span,) = exporter.get_finished_spans()
+    assert (span.name, span.kind.name) == ("execute_tool refund", "INTERNAL")
+    assert span.status.status_code is StatusCode.ERROR
+    known = dict(span.attributes or {})
+    assert known == {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "refund",
+        "gen_ai.tool.call.id": "c1",
+        "tracekit.name": "refund",
+        "tracekit.task_id": "t1",
+        "tracekit.attempt": 2,
+        "tracekit.tries": 2,
+        "tracekit.seq": 1,
+        "tracekit.effect.risk": "payment",
+        "tracekit.effect.key": "k",
+        "error.type": "TimeoutError",
+    }
+
+
+def test_a_model_step_names_its_model_and_usage(
+    provider: TracerProvider, exporter: InMemorySpanExporter
+) -> None:
+    recorder().begin("model", "ask", model="m-1", messages=[{"role": "user", "content": "hi"}]).finish(
+        usage={"input_tokens": 3, "output_tokens": 4}, finish_reason="stop", raw="secret words"
+    )
+
+    (span,) = exporter.get_finished_spans()
+    known = dict(span.attributes or {})
+    assert (span.name, span.kind.name) == ("chat m-1", "CLIENT")
+    assert (known["gen_ai.usage.input_tokens"], known["gen_ai.usage.output_tokens"]) == (3, 4)
+    assert known["gen_ai.response.finish_reasons"] == ("stop",)
+    assert known["tracekit.context.count"] == 1
+    assert "secret words" not in str(known)
+
+
+def test_content_goes_on_spans_only_when_asked_and_without_secrets(
+    provider: TracerProvider, exporter: InMemorySpanExporter, tmp_path: Path
+) -> None:
+    setup.init(home=tmp_path / "home", tracer_provider=provider, content_on_spans=True)
+    recorder().begin("tool", "t", input={"order": "A-1", "password": "hunter2"}).finish(output={"ok": True})
+
+    known = dict(exporter.get_finished_spans()[0].attributes or {})
+    assert json.loads(known["gen_ai.tool.call.arguments"])["order"] == "A-1"
+    assert json.loads(known["tracekit.output"]) == {"ok": True}
+    assert "hunter2" not in str(known)
+
+
+def test_spans_of_the_log_and_of_the_exporter_have_the_same_ids_and_parents(
+    told: Steps, exporter: InMemorySpanExporter
+) -> None:
+    with tracekit.step("outer"), tracekit.step("inner"):
+        pass
+
+    spans = {f"{s.context.span_id:016x}": s for s in exporter.get_finished_spans() if s.context}
+    for step in told():
+        span = spans[step["step_id"]]
+        assert f"{span.context.trace_id:032x}" == step["trace_id"]
+        assert (f"{span.parent.span_id:016x}" if span.parent else None) == step["parent_step_id"]
+
+
+def test_a_sampler_that_drops_everything_does_not_thin_the_log(
+    tmp_path: Path, lines_of: Callable[[Path], list[dict[str, Any]]]
+) -> None:
+    setup.init(home=tmp_path, tracer_provider=TracerProvider(sampler=ALWAYS_OFF, shutdown_on_exit=False))
+    with tracekit.step("outer"), tracekit.step("inner"):
+        pass
+    setup.shutdown()
+    config.reset()
+
+    outer, inner = [line for line in lines_of(tmp_path) if line.get("status") == "running"]
+    assert inner["parent_step_id"] == outer["step_id"]
+    assert inner["trace_id"] == outer["trace_id"]
+
+
+def test_with_the_sdk_switched_off_steps_still_have_ids_of_their_own(tmp_path: Path) -> None:
+    code = "import tracekit\ntracekit.init()\nwith tracekit.step('outer'), tracekit.step('inner'): pass\n"
+    env = {**os.environ, "OTEL_SDK_DISABLED": "true", "TRACEKIT_HOME": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=env, check=True)
+
+    (log,) = (tmp_path / "traces").iterdir()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    outer, inner = [line for line in lines if line.get("status") == "running"]
+    assert inner["step_id"] != outer["step_id"]
+    assert inner["parent_step_id"] == outer["step_id"]
+
+
+def test_init_twice_is_once_and_joins_the_provider_once(
+    provider: TracerProvider, told: Steps, tmp_path: Path
+) -> None:
+    setup.init(service="test", home=tmp_path / "home", tracer_provider=provider)
+    with provider.get_tracer("other").start_as_current_span("foreign"):
+        pass
+
+    assert len(told()) == 1
+    assert len(list((tmp_path / "home" / "traces").iterdir())) == 1
+
+
+def test_a_foreign_span_is_in_the_log_while_it_runs_and_full_when_it_ends(
+    provider: TracerProvider, told: Steps
+) -> None:
+    tracer = provider.get_tracer("some.instrumentation")
+    with tracker(
+        tracer, "chat m-1", {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m-1"}
+    ) as span:
+        assert told()[0]["status"] == "running"
+        span.set_attribute("gen_ai.usage.input_tokens", 12)
+        span.set_attribute(
+            "gen_ai.input.messages",
+            json.dumps([{"role": "user", "parts": [{"type": "text", "content": "hi"}]}]),
+        )
+        with tracekit.step("below"):
+            pass
+
+    foreign, below = told()
+    assert (foreign["kind"], foreign["status"], foreign["model"]) == ("model", "ok", "m-1")
+    assert foreign["usage"] == {"input_tokens": 12}
+    assert foreign["context"]["count"] == 1
+    assert below["parent_step_id"] == foreign["step_id"]
+    assert (foreign["seq"], below["seq"]) == (1, 2)
+
+
+def test_a_foreign_error_keeps_its_type(provider: TracerProvider, told: Steps) -> None:
+    with pytest.raises(ValueError, match="bad"), provider.get_tracer("x").start_as_current_span("work"):
+        raise ValueError("bad amount")
+
+    (step,) = told()
+    assert (step["status"], step["error_type"], step["error_message"]) == (
+        "error",
+        "ValueError",
+        "bad amount",
+    )
+
+
+def test_a_second_span_of_the_same_call_is_folded_into_the_step_above(
+    provider: TracerProvider, told: Steps
+) -> None:
+    ours = recorder().begin("model", "ask")
+    with (
+        ours.active(),
+        tracker(provider.get_tracer("x"), "chat", {"gen_ai.operation.name": "chat"}) as span,
+        tracekit.step("below"),
+    ):
+        span.set_attribute("gen_ai.usage.output_tokens", 7)
+        span.set_attribute("gen_ai.response.model", "m-1")
+    ours.finish()
+
+    model, below = told()
+    assert (model["usage"], model["model"]) == ({"output_tokens": 7}, "m-1")
+    assert len(model["attributes"]["tracekit.folded_spans"]) == 16
+    assert below["parent_step_id"] == model["step_id"]
+
+
+def test_two_instrumentations_of_one_call_count_its_tokens_once(
+    provider: TracerProvider, told: Steps
+) -> None:
+    tracer = provider.get_tracer("x")
+    model = {"gen_ai.operation.name": "chat", "gen_ai.usage.input_tokens": 5}
+    with tracker(tracer, "outer", model), tracker(tracer, "inner", model):
+        pass
+
+    assert (
+        sum(step.get("usage", {}).get("input_tokens", 0) for step in told() if step["kind"] == "model") == 5
+    )
+
+
+def test_ids_come_from_the_clock_of_a_test(provider: TracerProvider, told: Steps) -> None:
+    class Counting(clock.SystemClock):
+        count = 0
+
+        def random_hex(self, digits: int) -> str:
+            self.count += 1
+            return f"{self.count:0{digits}x}"
+
+        def now_ns(self) -> int:
+            return 1_800_000_000_000_000_000
+
+    with clock.use(Counting()), tracekit.step("first"):
+        pass
+
+    (step,) = told()
+    assert step["step_id"] in ("0" * 15 + "1", "0" * 15 + "2")
+    assert step["started_at"] == "2027-01-15T08:00:00.000000Z"
+
+
+def tracker(tracer: trace.Tracer, name: str, attributes: dict[str, Any]) -> Any:
+    return tracer.start_as_current_span(name, attributes=attributes)
