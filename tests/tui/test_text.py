@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from tracekit_tui.text import clip, fit, visible, wrap
+from tracekit_tui.text import clip, fit, visible, wrap, wrap_words
 
 ANY_TEXT = st.text(alphabet=st.characters(codec=None), max_size=60)
 
@@ -71,3 +71,13 @@ def test_a_megabyte_in_one_line_is_wrapped_whole() -> None:
 
     assert len(lines) == 10_000
     assert sum(map(len, lines)) == 1_000_000
+
+
+@given(ANY_TEXT, st.integers(2, 40))
+def test_lines_cut_between_words_lose_no_word_and_are_never_too_wide(text: str, width: int) -> None:
+    lines = list(wrap_words(text, width))
+
+    assert "".join("".join(lines).split()) == "".join(
+        "".join(visible(part) for part in text.split("\n")).split()
+    )
+    assert all(cell_len(line) <= width for line in lines)

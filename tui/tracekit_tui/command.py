@@ -36,7 +36,8 @@ def run(options: argparse.Namespace) -> int:
         return 0
     paths = _paths(options.paths, options.store)
     keys = read_keys(key_file())
-    if not sys.stdout.isatty():
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        # Textual draws on stderr.
         raise UsageError(
             "tracekit tui needs a terminal; `tracekit analyze PATH` prints the same findings as text"
         )

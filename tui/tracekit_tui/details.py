@@ -41,12 +41,20 @@ def _indent(value: object, margin: str) -> str:
     inner = margin + "  "
     if isinstance(value, _Written):
         return str(value)
+    if isinstance(value, dict) and set(value) == {"$tk"} and isinstance(value["$tk"], dict):
+        return _marker(value["$tk"])
     if isinstance(value, dict) and value:
         rows = [f"{inner}{_text(key)}: {_indent(item, inner)}" for key, item in value.items()]
         return "{\n" + ",\n".join(rows) + f"\n{margin}}}"
     if isinstance(value, list) and value:
         return "[\n" + ",\n".join(inner + _indent(item, inner) for item in value) + f"\n{margin}]"
     return _text(value)
+
+
+def _marker(known: dict[str, object]) -> str:
+    """A typed marker of the log on one line, such as `⟨decimal 99.50⟩`."""
+    words = [str(known.get("type", "?")), *(str(value) for name, value in known.items() if name != "type")]
+    return f"⟨{' '.join(words)}⟩"
 
 
 def _text(value: object) -> str:

@@ -17,7 +17,7 @@ from tracekit_tui.background import Busy
 from tracekit_tui.frame import Copyable, content
 from tracekit_tui.list import Column, VirtualList, fixed_page, text_column
 from tracekit_tui.marks import glyph
-from tracekit_tui.text import Line, Run, clip, visible
+from tracekit_tui.text import Line, Run, clip, visible, wrap_words
 from tracekit_tui.textpane import TextPane
 
 Answer = TypeVar("Answer")
@@ -159,12 +159,10 @@ class Confirm(Dialog[bool]):
 
 
 def _wrapped_lines(lines: Sequence[Line], width: int) -> list[Line]:
-    from tracekit_tui.text import wrap
-
     found: list[Line] = []
     for line in lines:
         if len(line) == 1:
-            found += [((part, line[0][1]),) for part in wrap(line[0][0], width)]
+            found += [((part, line[0][1]),) for part in wrap_words(line[0][0], width)]
         else:
             found.append(line)
     return found

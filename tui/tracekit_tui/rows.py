@@ -51,11 +51,16 @@ def _goal(row: TraceRow) -> str:
     return row.name if row.task_id is None else f"{row.task_id} · {row.name}"
 
 
-def step_columns(waterfall: bool, folded: set[str]) -> list[Column[StepLine]]:
-    """Columns of the tree: the step itself, its time as a bar, its duration."""
+def step_columns(waterfall: bool, folded: set[str], *, ended: bool = False) -> list[Column[StepLine]]:
+    """
+    Columns of the tree: the step itself, its time as a bar, its duration.
+
+    Args:
+        ended: No process works on the trace any more: a step still open was left by a killed one.
+    """
 
     def tree(row: StepLine, width: int) -> Sequence[Run]:
-        return tree_cell(row, width, folded)
+        return tree_cell(row, width, folded, ended=ended)
 
     columns: list[Column[StepLine]] = [
         text_column("#", lambda row: "" if row.placeholder else str(row.seq), width=5, right=True),
@@ -67,10 +72,10 @@ def step_columns(waterfall: bool, folded: set[str]) -> list[Column[StepLine]]:
     return columns
 
 
-def tree_cell(row: StepLine, width: int, folded: set[str]) -> Sequence[Run]:
+def tree_cell(row: StepLine, width: int, folded: set[str], *, ended: bool) -> Sequence[Run]:
     """The step with its branch, fold sign, glyph, name, and what was found about it."""
     depth = min(row.depth, max(1, width // 6))
-    sign, ink = glyph(row.status)
+    sign, ink = glyph("killed" if ended and row.status == "running" else row.status)
     fold = ("▸ " if row.step_id in folded else "▾ ") if row.has_children else "  "
     more = "…" if depth < row.depth else ""
     runs: list[Run] = [(more + BRANCH * depth, "dim"), (fold, "dim"), (sign + " ", ink)]
@@ -79,7 +84,7 @@ def tree_cell(row: StepLine, width: int, folded: set[str]) -> Sequence[Run]:
     if row.placeholder:
         return [*runs, ("(parent is not in the log)", "dim")]
     tint: Ink = "error" if row.code else "warn" if row.cause_of else ink_of(row.status)
-    runs += [(kind, "dim"), (visible(name), tint)]
+    runs += [("" if kind.strip() == name else kind, "dim"), (visible(name), tint)]
     if row.code:
         runs.append((f"  ✗ {row.code}", "error"))
     elif row.cause_of:

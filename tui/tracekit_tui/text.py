@@ -101,6 +101,23 @@ def _wrap_wide(line: str, width: int) -> Iterator[str]:
     yield line[start:]
 
 
+def wrap_words(text: str, width: int) -> Iterator[str]:
+    """As `wrap`, but cut between words where a line has one."""
+    width = max(2, width)
+    for part in text.split("\n"):
+        line = ""
+        for word in visible(part).split(" "):
+            longer = f"{line} {word}" if line else word
+            if cell_len(longer) <= width:
+                line = longer
+                continue
+            if line:
+                yield line
+            *whole, line = wrap(word, width)
+            yield from whole
+        yield line
+
+
 def wrapped(text: str, width: int, ink: Ink = "plain") -> list[Line]:
     """*text* as lines of one ink."""
     return [((line, ink),) for line in wrap(text, width)]

@@ -18,7 +18,7 @@ from tracekit_tui.marks import glyph
 from tracekit_tui.recoveries import Intent, Recoveries
 from tracekit_tui.rows import step_columns
 from tracekit_tui.runner import RecoveryRun
-from tracekit_tui.text import Ink, Line, Run, wrap
+from tracekit_tui.text import Ink, Line, Run, wrap, wrap_words
 from tracekit_tui.textpane import TextPane
 from tracekit_tui.viewing import RecoveryView
 
@@ -169,6 +169,7 @@ class RecoveryScreen(ExplorerScreen):
             return
         self.run, self.output, self.code = run, "", None
         self.add_class("watching")
+        self.remove_class("ended")
         self.query_one("#output", TextPane).border_title = "output of the recovery"
         self._say()
         self._show_steps()
@@ -187,6 +188,7 @@ class RecoveryScreen(ExplorerScreen):
             self._say()
         self.explorer.read()
         if code is not None:
+            self.add_class("ended")
             self._ask()
             self.tell()
 
@@ -235,7 +237,7 @@ def panel_lines(view: RecoveryView | None, recoveries: Recoveries | None, width:
             text = "no store is open: a log alone can be looked at; open the store of the task with --store URL to recover it"
         else:
             text = f"the store {recoveries.url} holds no task for this trace"
-        return [((line, "warn"),) for line in wrap(text, width)]
+        return [((line, "warn"),) for line in wrap_words(text, width)]
     lines: list[Line] = []
     main: list[tuple[str, str, Ink]] = [
         ("GOAL", view.goal, "strong"),
@@ -254,7 +256,7 @@ def panel_lines(view: RecoveryView | None, recoveries: Recoveries | None, width:
 
 def _fact(name: str, text: str, ink: Ink, width: int) -> list[Line]:
     head = 13
-    first, *rest = wrap(text, max(8, width - head))
+    first, *rest = wrap_words(text, max(8, width - head))
     return [
         ((name.ljust(head), "title"), (first, ink)),
         *[((" " * head, "plain"), (more, ink)) for more in rest],

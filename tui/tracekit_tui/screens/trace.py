@@ -13,7 +13,7 @@ from tracekit_tui.copies import step_copies
 from tracekit_tui.details import PLAIN_TABS, TABS, context, head, lineage
 from tracekit_tui.folds import Folds, subtree_end
 from tracekit_tui.frame import Copyable, ExplorerScreen
-from tracekit_tui.list import VirtualList
+from tracekit_tui.list import Column, VirtualList
 from tracekit_tui.marks import duration, glyph, money
 from tracekit_tui.rows import step_columns
 from tracekit_tui.text import Line, Run, clip, visible
@@ -107,9 +107,11 @@ class TraceScreen(ExplorerScreen):
 
     def _feed(self, *, keep_cursor: bool, at: int = 0) -> None:
         self.steps.title = "failed steps" if self.only_errors else "steps"
-        self.steps.feed(
-            step_columns(self._shows_waterfall(), self.folds.ids), self.fetch, keep_cursor=keep_cursor, at=at
-        )
+        self.steps.feed(self._columns(), self.fetch, keep_cursor=keep_cursor, at=at)
+
+    def _columns(self) -> list[Column[StepLine]]:
+        ended = self.trace is not None and self.trace.status != "running"
+        return step_columns(self._shows_waterfall(), self.folds.ids, ended=ended)
 
     def _shows_waterfall(self) -> bool:
         if self.waterfall is not None:
@@ -123,7 +125,7 @@ class TraceScreen(ExplorerScreen):
         self._use_columns()
 
     def _use_columns(self) -> None:
-        self.steps.use_columns(step_columns(self._shows_waterfall(), self.folds.ids))
+        self.steps.use_columns(self._columns())
 
     def jump(self, step_id: str) -> None:
         """Put the cursor on the step *step_id*, unfolding and showing all steps where needed."""
