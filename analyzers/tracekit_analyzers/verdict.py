@@ -172,12 +172,18 @@ class _Course:
             if step.status == "ok" and step.step_id not in failed:
                 self._last_good[step.kind, step.tool_name if step.kind == "tool" else None] = step.seq
         self._ended_well = trace_status == "ok" and any(
-            step.kind in ("task", "agent") and step.parent_step_id is None and step.status == "ok"
-            for step in steps
+            step.status == "ok" and self._is_top(step) for step in steps
         )
         last = steps[-1] if steps else None
         self._proper_end = (
             trace_status == "ok" and last is not None and last.status == "ok" and last.step_id not in failed
+        )
+
+    def _is_top(self, step: StepFact) -> bool:
+        """Whether *step* is a whole attempt at the run; later attempts hang below the first one's step."""
+        above = self._steps.get(step.parent_step_id or "")
+        return (step.kind in ("task", "agent") and step.parent_step_id is None) or (
+            step.kind == "task" and above is not None and above.kind == "task"
         )
 
     def got_over(self, diagnosis: Diagnosis) -> bool:
@@ -205,10 +211,18 @@ def _primary(diagnoses: Sequence[Diagnosis], course: _Course) -> int | None:
     open_ones = [(n, d) for n, d in enumerate(diagnoses) if not d.recovered]
     if not open_ones:
         return None
-    return min(
-        open_ones,
-        key=lambda item: (item[1].code in SOFT, course.went_on(item[1]), _cause_place(item[1]), item[0]),
-    )[0]
+    return min(open_ones, key=lambda item: (_rank(item[1], course), _cause_place(item[1]), item[0]))[0]
+
+
+def _rank(diagnosis: Diagnosis, course: _Course) -> int:
+    """
+    Which kind of diagnosis stands for a trace before which other.
+
+    What an agent saw and went on from is rarely what broke a run, so an unseen slip comes before it, even a soft one.
+    """
+    if course.went_on(diagnosis):
+        return 3 if diagnosis.code in SOFT else 2
+    return 1 if diagnosis.code in SOFT else 0
 
 
 def _cause_place(diagnosis: Diagnosis) -> int:

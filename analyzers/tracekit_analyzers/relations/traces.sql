@@ -1,17 +1,25 @@
 -- Makes `log.traces`: one row is a run. A run is killed when a step was open and its process is gone without a word.
+-- The last attempt speaks for the run: what an earlier process left open has been taken up by a later one.
 create or replace table log.traces as
-with open_steps as (
+with attempts as (
+  select trace_id, attempt as last_attempt, arg_min(status, seq) filter (where kind = 'task') as status
+  from log.steps group by trace_id, attempt
+  qualify row_number() over (partition by trace_id order by attempt desc) = 1
+), open_steps as (
   select s.trace_id,
     bool_or(p.process_id is not null and p.exited_at is null and not p.alive) as killed,
     bool_or(p.process_id is not null and p.alive) as alive
-  from log.steps s left join processes p using (process_id) where s.status = 'running' group by s.trace_id
+  from log.steps s join attempts a on a.trace_id = s.trace_id and a.last_attempt = s.attempt
+  left join processes p using (process_id) where s.status = 'running' group by s.trace_id
 ), tops as (
   select s.trace_id,
-    arg_max(s.status, s.seq) filter (where s.kind in ('task', 'agent') and s.parent_step_id is null) as root_status,
+    coalesce(
+      any_value(a.status) filter (where a.last_attempt > 1),
+      arg_max(s.status, s.seq) filter (where s.kind in ('task', 'agent') and s.parent_step_id is null)) as root_status,
     arg_min(s.name, s.seq) filter (where s.parent_step_id is null) as root_name,
     arg_max(s.status, s.seq) as last_status,
     arg_max(s.process_id, s.seq) as last_process
-  from log.steps s group by s.trace_id
+  from log.steps s join attempts a using (trace_id) group by s.trace_id
 ), sums as (
   select trace_id, max(task_id) as task_id, arg_min(name, seq) as first_name, count(*) as steps,
     count(*) filter (where status <> 'running') as finished_steps,
