@@ -31,10 +31,9 @@ from tracekit.durable.reviewing import review_row, stop_for_review
 from tracekit.durable.run import Run
 from tracekit.durable.session import Session, blob, event, now_ms
 from tracekit.durable.settle_lost import settle_lost
+from tracekit.durable.trail import root_step
 from tracekit.errors import LeaseLost, RequiresReview, TracekitError
-from tracekit.model import StepKind, StepStatus, TaskStatus
-from tracekit.recording.recorder import recorder
-from tracekit.recording.spans import StepRef
+from tracekit.model import StepStatus, TaskStatus
 from tracekit.store.contract import (
     AppendDecision,
     DecisionRow,
@@ -106,7 +105,7 @@ async def _children(session: Session) -> None:
 @contextmanager
 def _attempt(owner: Ownership, session: Session) -> Iterator[Run]:
     """The attempt's root step, its lease kept alive, and direct calls of tools led to its ledger."""
-    session.root = _root_step(session)
+    session.root = root_step(session, session.task.function.rpartition(":")[2] or session.task.function)
     run = Run(session)
     owner.hold(session)
     with ExitStack() as stack:
@@ -133,23 +132,6 @@ def _release(owner: Ownership, session: Session) -> None:
         if session.stopped is None:
             raise
         # The attempt ended by the store's own failure; the lease runs out by itself and hides no error.
-
-
-def _root_step(session: Session) -> Any:
-    """The step of the attempt: the first one has the id that the task was admitted with, later ones hang below it."""
-    task = session.task
-    first = task.attempt <= 1
-    name, arguments = task.function.rpartition(":")[2] or task.function, session.body(task.arguments)
-    return recorder().begin(
-        StepKind.TASK,
-        name,
-        trace_id=task.trace_id,
-        step_id=task.root_step_id if first else None,
-        parent=None if first else StepRef(task.trace_id, task.root_step_id),
-        task_id=task.task_id,
-        attempt=task.attempt,
-        input=arguments,
-    )
 
 
 # ------------------------------------------------------------------------------------------- opening

@@ -23,20 +23,23 @@ from tracekit.durable.requests import Commit
 from tracekit.durable.session import Options, Session, blob, event, now_ms
 from tracekit.durable.settle_lost import settle_lost
 from tracekit.durable.tool_call import Asked, tool_call
+from tracekit.durable.trail import root_step
 from tracekit.errors import TracekitError
-from tracekit.model import EffectRisk, StepKind, StepStatus, TaskStatus
-from tracekit.recording.recorder import recorder
-from tracekit.recording.spans import StepRef
+from tracekit.model import EffectRisk, StepStatus, TaskStatus
 from tracekit.snapshot import canonical, digest
-from tracekit.store.contract import Store, TaskRow, UpdateTask
+from tracekit.store.contract import Lease, Store, TaskRow, TaskState, UpdateTask
 from tracekit.tools import Tool, handler
+
+SCOPE_FUNCTION = "tracekit.durable.scope:task_scope"
+"""What stands as function in the row of a scope: there is none to be run again."""
 
 
 class Guard:
     """Leads direct calls of tools in the block to the ledger; its task id is `task_id`."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, *, is_over: bool = False) -> None:
         self._session = session
+        self._is_over = is_over
         self._equal: Counter[str] = Counter()
         self._lock = threading.Lock()
         self.task_id = session.task.task_id
@@ -46,7 +49,14 @@ class Guard:
         if tool.policy.effect is EffectRisk.READ:
             return tool.observed(args, kwargs)
         named = tool.named(args, kwargs)
-        op = tool_call(self._session, self._place(tool, named), Asked(tool, named))
+        place = self._place(tool, named)
+        if self._is_over and place not in self._session.steps:
+            raise TracekitError(
+                "task.ended",
+                f"scope {self.task_id!r} was left at its end before, and {tool.name} is not among what it did; "
+                "a run that is to do more needs an id of its own",
+            )
+        op = tool_call(self._session, place, Asked(tool, named))
         return shell_async.drive(self._session, op) if tool.is_async else shell_sync.drive(self._session, op)
 
     def _place(self, tool: Tool[Any, Any], named: dict[str, Any]) -> str:
@@ -64,72 +74,78 @@ def task_scope(
     """
     Book every effect in the block under *task_id*; entered again, finished ones are not repeated.
 
+    A scope that was left at its end gives recorded results and refuses anything new.
+
     Raises:
         RequiresReview: An effect of an earlier run is unknown and only a person can say.
         TracekitError: `task.held` while another process is in the scope; `task.ended` for one that a person ended.
     """
     owner = ownership(store)
-    session = _session(owner, task_id, goal, max_recoveries)
-    session.root = _root_step(session)
+    there = _admitted(owner, task_id, goal, max_recoveries)
+    if there.status is TaskStatus.DONE:
+        with _led_to(Guard(_finished_session(owner, task_id), is_over=True)) as guard:
+            yield guard
+        return
+    settle_reviews(owner.store, task_id)
+    session = Session(owner.store, take(owner, there), _loaded(owner, task_id), options=Options())
+    session.root = root_step(session, task_id)
     owner.hold(session)
-    guard = Guard(session)
-    token = handler.set(guard)
     error: BaseException | None = None
     try:
-        with session.root.active(), entered(session.scope):
+        with session.root.active(), entered(session.scope), _led_to(Guard(session)) as guard:
             shell_sync.drive(session, settle_lost(session))
             yield guard
             session.check()
-            _close(session, TaskStatus.DONE)
+            done = UpdateTask({"status": TaskStatus.DONE}), event("scope_left", None)
+            session.commit(Commit("task_done", done, True))
     except BaseException as caught:
         error = caught
         raise
     finally:
-        handler.reset(token)
         session.root.finish(StepStatus.OK if error is None else StepStatus.ERROR, error=error)
         owner.release(session)
 
 
-def _close(session: Session, status: TaskStatus) -> None:
-    session.commit(Commit("task_done", (UpdateTask({"status": status}), event("scope_left", None)), True))
+@contextmanager
+def _led_to(guard: Guard) -> Iterator[Guard]:
+    token = handler.set(guard)
+    try:
+        yield guard
+    finally:
+        handler.reset(token)
 
 
-def _session(owner: Ownership, task_id: str, goal: str, max_recoveries: int) -> Session:
+def _admitted(owner: Ownership, task_id: str, goal: str, max_recoveries: int) -> TaskRow:
+    """The scope's row, admitted if it is new; raises where the id belongs to a task."""
     arguments = blob({"args": [], "kwargs": {}})
     random = clock.current().random_hex
     row = TaskRow(
-        task_id, random(32), random(16), "tracekit.durable.scope:task_scope", arguments.hash, goal=goal,
-        max_recoveries=max_recoveries, created_ms=now_ms(), updated_ms=now_ms(),
-    )  # fmt: skip
+        task_id,
+        random(32),
+        random(16),
+        SCOPE_FUNCTION,
+        arguments.hash,
+        goal=goal,
+        max_recoveries=max_recoveries,
+        created_ms=now_ms(),
+        updated_ms=now_ms(),
+    )
     owner.store.create(row, [arguments])
-    state = owner.store.load(task_id)
-    there = state.task if state is not None else row
-    if there.function != row.function:
+    there = _loaded(owner, task_id).task
+    if there.function != SCOPE_FUNCTION:
         raise TracekitError(
             "task.exists", f"task id {task_id!r} belongs to {there.function}; give the scope its own id"
         )
-    if there.status is TaskStatus.DONE:
-        raise TracekitError(
-            "task.ended",
-            f"scope {task_id!r} was left at its end before; a run that is to happen again needs an id of its own",
-        )
-    settle_reviews(owner.store, task_id)
-    lease = take(owner, there)
-    loaded = owner.store.load(task_id, with_bodies=True)
-    if loaded is None:
+    return there
+
+
+def _loaded(owner: Ownership, task_id: str) -> TaskState:
+    state = owner.store.load(task_id, with_bodies=True)
+    if state is None:
         raise TracekitError("task.unknown", f"task {task_id!r} vanished from {owner.store.url}")
-    return Session(owner.store, lease, loaded, options=Options())
+    return state
 
 
-def _root_step(session: Session) -> Any:
-    task = session.task
-    first = task.attempt <= 1
-    return recorder().begin(
-        StepKind.TASK,
-        task.task_id,
-        trace_id=task.trace_id,
-        step_id=task.root_step_id if first else None,
-        parent=None if first else StepRef(task.trace_id, task.root_step_id),
-        task_id=task.task_id,
-        attempt=task.attempt,
-    )
+def _finished_session(owner: Ownership, task_id: str) -> Session:
+    """A picture of a finished scope; it holds no lease, so nothing can be written through it."""
+    return Session(owner.store, Lease(task_id, "", 0, 0), _loaded(owner, task_id))

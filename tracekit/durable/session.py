@@ -147,18 +147,18 @@ class Session:
         """
         if self.broken and self.stopped is not None:
             raise self.stopped
-        points.point(f"before_commit:{request.point}")
         with self._lock:
             waiting, self._waiting = self._waiting, []
         writes = (*waiting, *request.writes)
         try:
+            points.point(f"before_commit:{request.point}")
             self.store.commit(self.lease, writes, durable=request.durable)
+            points.point(f"after_commit:{request.point}")
         except Exception as error:
             self.stop(error, broken=True)
             raise
         for write in writes:
             self._picture(write)
-        points.point(f"after_commit:{request.point}")
 
     def flush(self, point: str = "note") -> None:
         """Write what waits for a commit."""

@@ -8,6 +8,7 @@ from tracekit import clock
 from tracekit.durable.session import Session
 from tracekit.model import EffectStatus, StepKind, StepStatus
 from tracekit.recording.recorder import recorder
+from tracekit.recording.spans import StepRef
 from tracekit.store.contract import EffectRow, StepRow
 
 
@@ -15,6 +16,22 @@ def begin(session: Session, kind: StepKind, name: str, **known: Any) -> Any:
     """An open step of this attempt, below whatever step is active."""
     task = session.task
     return recorder().begin(kind, name, task_id=task.task_id, attempt=task.attempt, **known)
+
+
+def root_step(session: Session, name: str) -> Any:
+    """The step of the attempt: the first one has the id that the task was admitted with, later ones hang below it."""
+    task = session.task
+    is_first = task.attempt <= 1
+    return recorder().begin(
+        StepKind.TASK,
+        name,
+        trace_id=task.trace_id,
+        step_id=task.root_step_id if is_first else None,
+        parent=None if is_first else StepRef(task.trace_id, task.root_step_id),
+        task_id=task.task_id,
+        attempt=task.attempt,
+        input=session.body(task.arguments),
+    )
 
 
 def effect_fields(row: EffectRow, status: EffectStatus | None = None) -> dict[str, Any]:
