@@ -1,48 +1,35 @@
--- One row: the model step of a talk in which most was stated, or code written, that nothing before it had given.
--- Only where a run is carried by free text: steps whose calls are structured are judged by the lineage of their arguments.
-WITH texts AS (
-  SELECT s.trace_id, s.step_id, s.seq, s.kind, s.agent, coalesce(s.raw, s.output_text) AS text
-  FROM steps s WHERE s.kind = 'model' AND length(coalesce(s.raw, s.output_text)) > 0
-), talks AS (
-  SELECT t.trace_id, min(t.seq) AS opening, max(t.seq) FILTER (length(t.text) >= 80) AS closing
-  FROM texts t
-  GROUP BY t.trace_id
-  HAVING count(DISTINCT t.agent) >= 2 AND avg(length(t.text)) >= 150 AND count(*) <= 400
-), said AS (
-  SELECT x.trace_id, x.step_id, x.seq, x.text, x.seq = t.opening AS opens, regexp_replace(x.text, '(?s)```.*?```', ' ', 'g') AS prose
-  FROM texts x JOIN talks t USING (trace_id)
-), known AS (
-  SELECT trace_id, seq, unnest(regexp_extract_all(text, '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d')) AS word FROM said
-  UNION ALL
-  SELECT s.trace_id, s.seq, unnest(regexp_extract_all(left(s.output_text, 20000), '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d'))
-  FROM steps s JOIN talks t USING (trace_id) WHERE s.kind = 'tool'
-  UNION ALL
-  SELECT m.trace_id, 0, unnest(regexp_extract_all(m.text, '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d'))
-  FROM messages m JOIN talks t ON t.trace_id = m.trace_id WHERE m.role IN ('user', 'system', 'human') AND m.seq <= t.opening
-), first_known AS (
-  SELECT trace_id, word, min(seq) AS seq FROM known GROUP BY trace_id, word
-), new_words AS (
-  SELECT p.trace_id, p.step_id, p.seq,
-    count(*) FILTER (NOT regexp_matches(p.word, '\d')) AS names, count(*) FILTER (regexp_matches(p.word, '\d')) AS numbers,
-    array_to_string(list(p.word ORDER BY p.word)[:20], ', ') AS shown
-  FROM (SELECT DISTINCT trace_id, step_id, seq, opens, unnest(regexp_extract_all(prose, '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d')) AS word FROM said) p
-  JOIN first_known f ON f.trace_id = p.trace_id AND f.word = p.word AND f.seq = p.seq
-  -- The message that opens a talk brings the task itself: its words are given, only its code is not.
-  WHERE NOT p.opens
-  GROUP BY p.trace_id, p.step_id, p.seq
-), weighed AS (
-  SELECT s.trace_id, s.step_id, s.seq, coalesce(n.names, 0) AS names, coalesce(n.numbers, 0) AS numbers, n.shown,
-    contains(s.text, '```') AND s.opens AS blind_code,
-    regexp_extract(s.text, '(?is)[^.\n]{0,80}\b(?:assum(?:e|es|ing)|hypothetical|placeholder|simulat\w+|fictional|for demonstration|from my knowledge)\b[^.\n]{0,120}') AS own_words,
-    1.71 * least(coalesce(n.names, 0), 12) / 12 + 0.33 * least(coalesce(n.numbers, 0), 8) / 8
-      + CASE WHEN contains(s.text, '```') AND s.opens THEN 1.75 ELSE 0 END AS weight
-  FROM said s LEFT JOIN new_words n ON n.trace_id = s.trace_id AND n.step_id = s.step_id
-), chosen AS (
-  SELECT w.*, t.closing FROM weighed w JOIN talks t USING (trace_id)
-  WHERE w.weight > 0.3
-  QUALIFY row_number() OVER (PARTITION BY w.trace_id ORDER BY w.weight DESC, w.seq) = 1
+-- One row: a model step on which a run rests though nothing had given what it states: the first of its kind in a trace.
+-- In a talk between agents that is the step with the most new names and numbers (prelude/40_talk_claims.sql); an agent that
+-- works alone is taken at its first act, when it never got a good answer from any tool, or when what it handed on failed.
+WITH acts AS (
+  SELECT s.trace_id, s.step_id, s.seq, contains(s.raw, '```') AS has_code, s.raw
+  FROM steps s
+  WHERE s.kind = 'model' AND s.trace_id NOT IN (SELECT trace_id FROM talk_claims)
+    AND (contains(s.raw, '```')
+         OR EXISTS (SELECT 1 FROM calls c WHERE c.trace_id = s.trace_id AND c.asked_step = s.step_id)
+         OR EXISTS (SELECT 1 FROM signals g WHERE g.trace_id = s.trace_id AND g.step_id = s.parent_step_id AND g.kind = 'step'))
+), sources AS (
+  SELECT s.trace_id,
+    count(*) FILTER (s.kind = 'tool') AS tools,
+    count(*) FILTER (s.kind = 'tool' AND s.status = 'ok' AND g.step_id IS NULL AND s.output_text IS NOT NULL
+      AND NOT regexp_matches(lower(s.tool_name), '(^|_)(final|finish|submit|answer|done|terminate)')) AS good,
+    count(*) FILTER (s.kind = 'agent') AS agents, count(g.step_id) AS failures
+  FROM steps s LEFT JOIN signals g ON g.trace_id = s.trace_id AND g.step_id = s.step_id
+  GROUP BY s.trace_id
+), first_failures AS (
+  SELECT trace_id, min(seq) AS seq FROM signals WHERE kind = 'tool' GROUP BY trace_id
+), alone AS (
+  SELECT a.trace_id, a.step_id, a.seq, o.good = 0 AS no_source, o.failures,
+    regexp_extract(a.raw, '(?is)[^.\n]{0,80}\b(?:simulat\w+|assum(?:e|es|ing)|hypothetical|placeholder|from memory|well.known|is known)\b[^.\n]{0,120}') AS own_words,
+    -- Once a look at the data has failed, the step that makes data up weighs more than the look that failed.
+    a.seq > f.seq AND regexp_matches(a.raw, '(?i)\bsimulat|\bfabricat|\bplaceholder|\bmade.up\b') AS makes_up
+  FROM acts a JOIN sources o USING (trace_id) LEFT JOIN first_failures f USING (trace_id)
+  WHERE o.tools >= 1 AND o.good = 0 OR o.agents >= 2 AND o.failures >= 1 AND a.has_code
+  QUALIFY row_number() OVER (PARTITION BY a.trace_id ORDER BY coalesce(makes_up, false) DESC, a.seq) = 1
+), last_words AS (
+  SELECT s.trace_id, max_by(s.step_id, s.seq) AS step_id FROM steps s JOIN alone USING (trace_id) WHERE s.kind = 'model' GROUP BY s.trace_id
 )
-SELECT c.trace_id, coalesce(e.step_id, c.step_id) AS failed_step, c.step_id AS cause_step,
+SELECT c.trace_id AS trace_id, coalesce(e.step_id, c.step_id) AS failed_step, c.step_id AS cause_step,
   sure('output.unfounded/' || CASE WHEN c.blind_code THEN 'blind_code' WHEN c.own_words <> '' THEN 'own_words' ELSE 'no_lineage' END) AS confidence,
   'output.unfounded/' || CASE WHEN c.blind_code THEN 'blind_code' WHEN c.own_words <> '' THEN 'own_words' ELSE 'no_lineage' END AS rule,
   CASE WHEN c.blind_code THEN 'code was written before anything had been looked up, and the talk rests on it'
@@ -52,5 +39,16 @@ SELECT c.trace_id, coalesce(e.step_id, c.step_id) AS failed_step, c.step_id AS c
     CASE WHEN c.blind_code THEN fact(c.step_id, 'code before any look at the data', '$.raw', NULL) END,
     CASE WHEN c.own_words <> '' THEN fact(c.step_id, 'its own words', '$.raw', trim(c.own_words)) END,
     CASE WHEN e.step_id IS NOT NULL THEN fact(e.step_id, 'the last answer rests on it', NULL, NULL) END], lambda f: f IS NOT NULL) AS evidence
-FROM chosen c LEFT JOIN steps e ON e.trace_id = c.trace_id AND e.seq = c.closing AND e.kind = 'model' AND e.seq > c.seq
-ORDER BY c.trace_id, failed_step;
+FROM talk_claims c LEFT JOIN steps e ON e.trace_id = c.trace_id AND e.seq = c.closing AND e.kind = 'model' AND e.seq > c.seq
+UNION ALL
+SELECT a.trace_id, coalesce(w.step_id, a.step_id), a.step_id,
+  sure('output.unfounded/' || CASE WHEN a.no_source THEN 'no_source_used' ELSE 'blind_brief' END),
+  'output.unfounded/' || CASE WHEN a.no_source THEN 'no_source_used' ELSE 'blind_brief' END,
+  CASE WHEN a.no_source THEN 'the run came to its answer without a good answer from any tool'
+       ELSE 'work was handed on before anything had been looked up, and it failed' END,
+  list_filter([
+    fact(a.step_id, 'the first act, before anything was known', '$.raw', NULL),
+    CASE WHEN a.own_words <> '' THEN fact(a.step_id, 'its own words', '$.raw', trim(a.own_words)) END,
+    CASE WHEN a.failures > 0 THEN fact(NULL, a.failures || ' steps of this run failed', NULL, NULL) END], lambda f: f IS NOT NULL)
+FROM alone a LEFT JOIN last_words w USING (trace_id)
+ORDER BY trace_id, failed_step;

@@ -1,6 +1,9 @@
 -- One row: a model step whose text the agent could not read.
 WITH errors AS (
-  SELECT trace_id, step_id, seq, kind, said FROM signals
+  -- The step that failed to read an answer stands around the model step that gave it.
+  SELECT g.trace_id, coalesce((SELECT max_by(m.step_id, m.seq) FROM steps m WHERE m.trace_id = g.trace_id AND m.kind = 'model' AND m.parent_step_id = g.step_id), g.step_id) AS step_id,
+    g.seq, g.kind, g.said
+  FROM signals g
   WHERE kind <> 'tool' AND regexp_matches(lower(said), 'jsondecodeerror|outputparser|could not parse|cannot parse|failed to parse|parsing error|unparseable|agentparsingerror|is not valid json|invalid json')
 ), complaints AS (
   SELECT m.trace_id, m.hash, m.seq, m.text, row_number() OVER (PARTITION BY m.trace_id, m.seq ORDER BY m.pos) AS nth
