@@ -45,6 +45,7 @@ async def explorer(
             app.theme = theme
         await settle(pilot)
         yield app, pilot
+    assert app.defects == []
 
 
 async def press(pilot: Pilot[int], *keys: str) -> None:

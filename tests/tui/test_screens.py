@@ -269,6 +269,17 @@ async def test_quitting_goes_back_first() -> None:
         assert not app.is_running or app.return_code == 0
 
 
+async def test_a_defect_in_an_answer_is_told_and_does_not_close_the_screen() -> None:
+    analysis = FakeAnalysis()
+    async with explorer(analysis) as (app, pilot):
+        analysis.verdict = lambda trace_id: 1 / 0  # type: ignore[assignment,method-assign]
+        await press(pilot, "v")
+
+        assert [type(error) for error in app.defects] == [ZeroDivisionError]
+        assert any("internal error" in note.message for note in app._notifications)
+        app.defects.clear()
+
+
 async def test_progress_of_reading_is_told() -> None:
     async with explorer(FakeAnalysis()) as (app, pilot):
         app.loading = True

@@ -53,6 +53,8 @@ class Explorer(Busy, App[int]):
         self.following = False
         self.traces_read = 0
         self.bad_lines = 0
+        self.defects: list[Exception] = []
+        """Errors that are ours: told to the person, and what a test looks at."""
         self.register_theme(DARK)
         self.register_theme(LIGHT)
         self.theme = starting_theme(dict(os.environ))
@@ -76,8 +78,14 @@ class Explorer(Busy, App[int]):
         self.controller = controller
         self.read()
 
+    def unexpected(self, error: Exception) -> None:
+        # A reading that fails would fail each second again.
+        self.loading = self.following = False
+        super().unexpected(error)
+
     def failed(self, error: TracekitError) -> None:
-        self.loading = False
+        # A reading that fails would fail each second again.
+        self.loading = self.following = False
         super().failed(error)
 
     def read(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
@@ -11,6 +12,7 @@ from textual.dom import DOMNode
 from textual.message_pump import MessagePump
 
 from tracekit.errors import TracekitError
+from tracekit_tui.outside import to_file
 
 T = TypeVar("T")
 
@@ -64,10 +66,22 @@ class Busy:
             except TracekitError as error:
                 self.failed(error)
                 return
+            except Exception as error:
+                # A defect in one answer must not close the screen on a person in the middle of a recovery.
+                self.unexpected(error)
+                return
             if node.is_running:
                 done(value)
 
         cast(DOMNode, self).run_worker(both, group=group, exclusive=exclusive, name=group)  # type: ignore[arg-type]  # an async function is a worker too
+
+    def unexpected(self, error: Exception) -> None:
+        """Tell the person that something of ours broke, and where its stack is written."""
+        app = cast(DOMNode, self).app
+        app.defects.append(error)  # type: ignore[attr-defined]  # the explorer has it
+        path = to_file("".join(traceback.format_exception(error)), "defect")
+        text = f"internal error, the rest goes on: {type(error).__name__}: {str(error)[:200]}; see {path}"
+        app.notify(text, severity="error", markup=False, timeout=15)
 
     def failed(self, error: TracekitError) -> None:
         """Tell the person what went wrong."""
