@@ -9,12 +9,14 @@ from typing import Any
 
 import duckdb
 
+from tracekit.errors import TracekitError
 from tracekit_analyzers import failures, resumable
 from tracekit_analyzers.model import Diagnosis, Evidence, FailureClass, Resumable, Source, TraceVerdict
 from tracekit_analyzers.relations import statement
-from tracekit_analyzers.verdict import StepFact, judge
+from tracekit_analyzers.verdict import StepFact, Verdict, judge
 
 LONGEST_VALUE = 500
+NO_VERDICT = Verdict((), None)
 Row = tuple[Any, ...]
 
 
@@ -30,27 +32,15 @@ class Diagnosing:
         """One for each trace, in the order of the log."""
         found = self._diagnoses()
         steps = self._step_facts(list(found))
-        points = resumable.points(self._con)
-        for trace in self._con.execute(statement("trace_heads")).fetchall():
-            yield self._verdict(trace, found.get(trace[0], []), steps.get(trace[0], []), points.get(trace[0]))
-
-    def _verdict(
-        self, trace: Row, diagnoses: list[Diagnosis], steps: list[StepFact], point: Resumable | None
-    ) -> TraceVerdict:
-        trace_id, task_id, name, status, count, file, trace_index = trace
-        verdict = judge(diagnoses, steps, trace_status=status) if diagnoses else None
-        failed = status in ("error", "killed") or (verdict is not None and verdict.primary is not None)
-        return TraceVerdict(
-            trace_id=trace_id,
-            task_id=task_id,
-            name=name,
-            status=status,
-            steps=count,
-            source=Source(file=file, trace_index=trace_index),
-            diagnoses=verdict.diagnoses if verdict else (),
-            primary=verdict.primary if verdict else None,
-            resumable=point if failed else None,
-        )
+        heads = self._con.execute(statement("trace_heads")).fetchall()
+        verdicts = {
+            head[0]: judge(found[head[0]], steps.get(head[0], []), trace_status=head[3])
+            for head in heads
+            if head[0] in found
+        }
+        points = resumable.points(self._con, verdicts.values())
+        for head in heads:
+            yield _trace_verdict(head, verdicts.get(head[0], NO_VERDICT), points.get(head[0]))
 
     def _diagnoses(self) -> dict[str, list[Diagnosis]]:
         for sql in failures.PRELUDE:
@@ -64,10 +54,15 @@ class Diagnosing:
 
     def _rows(self, kind: FailureClass) -> list[Row]:
         query = kind.sql.strip().rstrip(";")
-        return self._con.execute(
-            "select trace_id, failed_step, cause_step, confidence, rule, message, evidence "
-            f"from (\n{query}\n) order by all"
-        ).fetchall()
+        try:
+            return self._con.execute(
+                "select trace_id, failed_step, cause_step, confidence, rule, message, evidence "
+                f"from (\n{query}\n) order by all"
+            ).fetchall()
+        except duckdb.Error as error:
+            raise TracekitError(
+                "analysis.class_failed", f"the SQL of class {kind.code} failed: {error}"
+            ) from error
 
     def _place(self, rows: Iterable[Row]) -> None:
         """Learn seq and source of every step that *rows* name."""
@@ -124,6 +119,22 @@ class Diagnosing:
             ).fetchall():
                 facts[trace_id].append(StepFact(*rest))
         return facts
+
+
+def _trace_verdict(head: Row, verdict: Verdict, point: Resumable | None) -> TraceVerdict:
+    trace_id, task_id, name, status, count, file, trace_index = head
+    failed = status in ("error", "killed", "unknown") or verdict.primary is not None
+    return TraceVerdict(
+        trace_id=trace_id,
+        task_id=task_id,
+        name=name,
+        status=status,
+        steps=count,
+        source=Source(file=file, trace_index=trace_index),
+        diagnoses=verdict.diagnoses,
+        primary=verdict.primary,
+        resumable=point if failed else None,
+    )
 
 
 def _share(value: Any) -> float:

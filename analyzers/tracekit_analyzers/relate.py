@@ -57,7 +57,7 @@ class Relations:
         for name in ("steps", "traces"):
             self._con.execute(f"create or replace view {name} as select * from log.{name}{chosen}")
         self._relate_contexts()
-        for name in PER_BUCKET:
+        for name in (*PER_BUCKET, "cleanliness"):
             self._con.execute(statement(name))
 
     def keep(self, *, first: bool) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit_analyzers import console, filtering, relate, rows, tree
-from tracekit_analyzers.engine import Engine
+from tracekit_analyzers.engine import Engine, silent
 from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, TraceVerdict
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.views import (
@@ -56,9 +56,10 @@ class Session:
             seen = self._look()
             if self._engine is not None and seen == self._seen:
                 return
-            engine = Engine(self._given, reader=self._reader, **({"tell": progress} if progress else {}))
+            engine = Engine(self._given, reader=self._reader, tell=progress or silent)
             try:
                 engine.load()
+                engine.con.execute("set enable_external_access = false")
             except BaseException:
                 engine.close()
                 raise

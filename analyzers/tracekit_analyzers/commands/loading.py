@@ -1,0 +1,55 @@
+"""What the commands share: which files are meant, and a loaded session with a progress bar."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from tracekit import config
+from tracekit.cli.command import UsageError
+from tracekit_analyzers.commands.progress import Bar
+from tracekit_analyzers.session import Session
+from tracekit_analyzers.views import TraceRow
+
+
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    """Add PATH... (the home of this project when there is none) and --reader."""
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        metavar="PATH",
+        help="file, folder, pattern, or - (default: the tracekit home here)",
+    )
+    add_reader(parser)
+
+
+def add_reader(parser: argparse.ArgumentParser) -> None:
+    """Add --reader."""
+    parser.add_argument("--reader", metavar="NAME", help="read every file with this reader")
+
+
+@contextmanager
+def opened(paths: Sequence[str], reader: str | None) -> Iterator[Session]:
+    """A loaded session over *paths*, or over the home of this project."""
+    bar = Bar()
+    session = Session(list(paths) or [config.settings().home], reader=reader)
+    try:
+        session.load(bar)
+        bar.clear()
+        yield session
+    finally:
+        bar.clear()
+        session.close()
+
+
+def chosen(session: Session, name: str) -> TraceRow:
+    """The trace whose id begins with *name*, or whose task has that id; raises `UsageError` with near ones."""
+    row = session.trace(name)
+    if row is not None:
+        return row
+    page = session.traces(limit=5)
+    known = ", ".join(found.task_id or found.trace_id[:12] for found in page.rows)
+    raise UsageError(
+        f"no single trace begins with {name!r}; {page.total} traces here, such as {known or 'none'}"
+    )

@@ -1,0 +1,68 @@
+"""`tracekit sql`: query a log with SQL, read-only."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from typing import Any
+
+import orjson
+
+from tracekit.cli.command import Command, Exit, UsageError
+from tracekit_analyzers.commands.loading import add_reader, opened
+from tracekit_analyzers.reports import text
+from tracekit_analyzers.reports.as_csv import safe
+from tracekit_analyzers.views import Table
+
+_CELL = 60
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders, then the query")
+    add_reader(parser)
+    parser.add_argument("--format", choices=("table", "json", "jsonl", "csv"), default="table")
+    parser.add_argument("--limit", type=int, default=1000, metavar="N", help="rows to show (1000)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the query, which is the last argument."""
+    *paths, query = options.paths
+    if not paths:
+        raise UsageError('expected a path and a query, such as: tracekit sql .tracekit "select * from steps"')
+    with opened(paths, options.reader) as session:
+        table = session.sql(query, limit=options.limit)
+        _print(table, options.format)
+        if table.total > len(table.rows):
+            print(f"{len(table.rows)} of {table.total} rows shown; --limit shows more", file=sys.stderr)
+        return Exit.DAMAGE if session.damage() else Exit.CLEAN
+
+
+def _print(table: Table, form: str) -> None:
+    if form == "csv":
+        lines = csv.writer(sys.stdout, lineterminator="\n")
+        lines.writerow(table.columns)
+        lines.writerows([safe(value) for value in row] for row in table.rows)
+    elif form == "table":
+        _print_grid(table)
+    else:
+        _print_json(table, lines=form == "jsonl")
+
+
+def _print_json(table: Table, *, lines: bool) -> None:
+    records: list[dict[str, Any]] = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    if lines:
+        sys.stdout.writelines(orjson.dumps(record, default=str).decode() + "\n" for record in records)
+    else:
+        sys.stdout.write(orjson.dumps(records, default=str, option=orjson.OPT_INDENT_2).decode() + "\n")
+
+
+def _print_grid(table: Table) -> None:
+    rows = [["" if value is None else text.visible(str(value)) for value in row] for row in table.rows]
+    widths = text.columns_of(rows, table.columns, [_CELL] * len(table.columns))
+    for row in ([*table.columns], ["─" * size for size in widths], *rows):
+        print("  ".join(text.padded(cell, size) for cell, size in zip(row, widths, strict=True)).rstrip())
+
+
+COMMAND = Command("sql", "query a log with SQL, read-only", configure, run)
