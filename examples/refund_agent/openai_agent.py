@@ -82,7 +82,7 @@ async def ask(messages: list[Json], tools: list[Json]) -> Any:
         return await client.chat.completions.create(model=MODEL, messages=messages, tools=tools)  # type: ignore[arg-type]
 
 
-@tracekit.task(max_recoveries=5)
+@tracekit.task(goal="Give the customer back what the returned goods cost", max_recoveries=5)
 async def handle_ticket(run: tracekit.Run, ticket: str) -> str:
     """Goes on until the model has nothing more to do; returns what it says at the end."""
     messages: list[Json] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": ticket}]

@@ -68,6 +68,32 @@ def test_finished_model_calls_are_not_asked_again(plain_stage: Stage) -> None:
     assert len(plain_stage.model.requests("POST")) - at_kill == 2
 
 
+def test_killed_after_the_mail_it_waits_for_a_person_instead_of_writing_twice(plain_stage: Stage) -> None:
+    killed = plain_stage.start(TRACEKIT_KILL_AT="before_commit:after_effect#2")
+    asked = plain_stage.resume()
+
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert asked.returncode == 5, asked
+    assert "notify" in asked.stderr
+    assert [row["kind"] for row in plain_stage.world.happened()] == ["refund", "notification"]
+
+
+def test_a_person_who_says_that_it_was_done_lets_it_go_on_without_paying(plain_stage: Stage) -> None:
+    off = {"REFUND_PROBE": "off"}
+    plain_stage.start_and_kill_once_booked(**off)
+    plain_stage.resume(**off)
+    review = plain_stage.tracekit("review", "list").stdout.splitlines()[1].split()[0]
+    decided = plain_stage.tracekit(
+        "review", "decide", review, "done", "--by", "ada", "--result", '{"refund_id": "R-1"}'
+    )
+    done = plain_stage.resume(**off)
+
+    assert decided.returncode == 0, decided.stderr
+    assert (done.returncode, done.stdout.strip()) == (0, DONE), done.stderr
+    assert [row["kind"] for row in plain_stage.world.happened()] == ["refund", "notification"]
+    assert len(plain_stage.world.requests("POST /refunds")) == 1
+
+
 @pytest.mark.parametrize("booked", [False, True], ids=["before the request", "after it was booked"])
 def test_without_a_probe_it_waits_for_a_person_and_names_the_payment(
     plain_stage: Stage, booked: bool
@@ -97,6 +123,16 @@ def test_the_log_of_a_killed_agent_names_the_payment_step(stage: Stage) -> None:
     assert verdict["code"] in ("timeout.no_answer", "process.killed")
     assert "refund" in verdict["message"]
     assert "unknown" in verdict["message"].lower()
+
+
+def test_after_the_resume_the_run_is_ok_and_the_kill_is_listed_as_got_over(stage: Stage) -> None:
+    stage.start_and_kill_once_booked()
+    stage.resume()
+    report = json.loads(stage.tracekit("analyze", str(stage.home), "--format", "json").stdout)
+
+    [trace] = report["traces"]
+    assert (trace["status"], trace["primary"]) == ("ok", None)
+    assert [(each["code"], each["recovered"]) for each in trace["diagnoses"]] == [("process.killed", True)]
 
 
 def test_the_plan_changes_nothing_and_names_the_payment(plain_stage: Stage) -> None:
