@@ -128,7 +128,10 @@ def test_where_several_agents_talk_each_is_named_and_code_that_was_run_is_a_call
     ]
     ran = steps(found, "tool")[0]
     assert ran["input_snapshot"] == {"language": "python", "code": "print(1)"}
-    assert (ran["status"], ran["error_type"], ran["attributes"]["exit_code"]) == ("error", "nonzero_exit", 1)
+    assert (ran["status"], ran["attributes"]["exit_code"]) == (
+        "ok",
+        1,
+    )  # said in text, so left to the failure classes
     assert ran["source"]["index"] == 1
     assert steps(found, "model")[0]["context"]["complete"] is False
 

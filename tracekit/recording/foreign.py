@@ -475,6 +475,10 @@ def _said(span: ForeignSpan, taken: _Taken) -> list[Message]:
     taken.used.add("output.mime_type")
     if isinstance(value, Mapping) and isinstance(value.get("choices"), list):
         value = value["choices"]
+    elif isinstance(value, Mapping) and isinstance(value.get("generations"), list):  # LangChain
+        value = value["generations"]
+    elif isinstance(value, Mapping) and isinstance(value.get("output"), list):  # OpenAI's Responses API
+        value = value["output"]
     elif isinstance(value, Mapping) and isinstance(value.get("content"), Mapping):
         value = value["content"]
     return [{**message, "role": "assistant"} for message in messages(value, role="assistant")]

@@ -80,6 +80,10 @@ def messages(value: Any, *, role: str = "user") -> list[Message]:
 
 
 def _one(item: Any, role: str) -> list[Message]:
+    if isinstance(item, list):  # LangChain sends batches: a list of lists
+        return messages(item, role=role)
+    if isinstance(item, Mapping) and item.get("type") in ("function_call", "function_call_output"):
+        return [_responses_item(item)]
     if not isinstance(item, Mapping):
         return [{"role": role, "content": json_text(item)}]
     if isinstance(item.get("message"), Mapping):
@@ -93,6 +97,18 @@ def _one(item: Any, role: str) -> list[Message]:
     if isinstance(parts, list):
         return _from_parts(name, parts, item)
     return [_with_calls({"role": name, "content": parts}, item)]
+
+
+def _responses_item(item: Mapping[str, Any]) -> Message:
+    """A call or its result as OpenAI's Responses API writes them, beside the messages."""
+    call_id = item.get("call_id") or item.get("id")
+    if item["type"] == "function_call":
+        return {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [call_of(call_id, item, item.get("arguments"))],
+        }
+    return {"role": "tool", "tool_call_id": call_id, "content": item.get("output")}
 
 
 def _from_parts(role: str, parts: Sequence[Any], item: Mapping[str, Any]) -> list[Message]:

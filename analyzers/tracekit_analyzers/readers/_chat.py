@@ -33,6 +33,8 @@ class Answer:
     at_ns: int | None = None
     """When it came, where the message that holds it does not say that."""
     began_ns: int | None = None
+    duration_ms: float | None = None
+    """How long the call took, where the format says it without saying when."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,10 @@ class ChatMessage:
     """Set where it is no message but something that happened, such as an interruption: a step of this status."""
     forgets: bool = False
     """Whether the model was sent nothing of what came before, as after a compaction."""
+    fate_elsewhere: bool = False
+    """Whether what became of its calls is told in another log: they are asked, and are no steps here."""
+    sent: tuple[int, ...] | None = None
+    """Positions, in the conversation given to `chat_records`, of what the model was sent; all before it when None."""
     parent: str | None = None
     """Id of the step that it belongs to, where that is not the conversation's."""
 
@@ -114,12 +120,12 @@ def chat_records(
         parent: Id of the step that the conversation belongs to, such as the call that started a sub-agent.
     """
     paired, orphans = _pair(messages)
-    hashes: list[str] = []
+    hashes: dict[int, str] = {}
+    start = 0
     before_ns: int | None = None
     for place, message in enumerate(messages):
         owner = message.parent or parent
-        if message.forgets:
-            hashes.clear()
+        start = place if message.forgets else start
         if message.event is not None:
             yield _event_step(run, message, message.event, parent=owner)
             continue
@@ -127,18 +133,19 @@ def chat_records(
             message.whole, role=message.role, index=message.index, line=message.line, agent=message.agent
         )
         if message.by_model:
-            context = run.context(hashes, complete=complete)
+            sent = range(start, place) if message.sent is None else message.sent
+            context = run.context([hashes[at] for at in sent if at in hashes], complete=complete)
             step = _model_step(run, message, context=context, began_ns=before_ns, parent=owner)
             yield step
             owner = step["step_id"]
         yield from records
-        for number, call in enumerate(message.calls):
+        for number, call in enumerate(() if message.fate_elsewhere else message.calls):
             yield _tool_step(run, message, call, paired.get((place, number)), number=number, parent=owner)
         for number in orphans.get(place, ()):
             yield _orphan_step(
                 run, message, message.answers[number], number=number, parent=message.parent or parent
             )
-        hashes.append(name)
+        hashes[place] = name
         before_ns = message.at_ns if message.at_ns is not None else before_ns
 
 
@@ -285,6 +292,7 @@ def _outcome(answer: Answer) -> dict[str, Any]:
         "output_snapshot": answer.value,
         "error_type": answer.error_type,
         "error_message": answer.error_message,
+        "duration_ms": answer.duration_ms,
         "attributes": dict(answer.attributes),
     }
 

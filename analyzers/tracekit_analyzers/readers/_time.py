@@ -12,6 +12,9 @@ _ISO = re.compile(
     r"\s*(\d{4}-\d{2}-\d{2})[T ](\d{2}:\d{2}(?::\d{2})?)(?:[.,](\d{1,9})\d*)?\s*(Z|z|UTC|[+-]\d{2}:?\d{2})?\s*\Z"
 )
 _DURATION = re.compile(r"P(?:(\d+)D)?T?(?:(\d+(?:\.\d+)?)H)?(?:(\d+(?:\.\d+)?)M)?(?:(\d+(?:\.\d+)?)S)?\Z")
+ASSUMED_ZONE = "assumed_zone"
+"""Attribute that names the zone taken for a time that says none."""
+
 _LARGEST_NS = 253_402_300_799_999_999_999
 """End of the year 9999, the last that a datetime can say."""
 

@@ -68,10 +68,10 @@ def _session(run: Run, found: list[_Line]) -> Iterator[NativeRecord]:
     for entry in entries:
         if entry.thread and entry.thread not in starters:
             prompt = (entry.record.get("message") or {}).get("content")
-            found = starter_of(entries, prompt, used)
-            if found is not None:
-                starters[entry.thread] = found
-                used.add(found)
+            starter = starter_of(entries, prompt, used)
+            if starter is not None:
+                starters[entry.thread] = starter
+                used.add(starter)
     yield from conversation_records(run, entries, starters)
 
 

@@ -173,9 +173,6 @@ def _with_executed_code(chat: Sequence[ChatMessage]) -> list[ChatMessage]:
             calls[0].call_id if calls else None,
             message.text,
             name=tool,
-            failed=bool(exit_code),
-            error_type="nonzero_exit" if exit_code else None,
-            error_message=message.text if exit_code else None,
             attributes={} if exit_code is None else {"exit_code": exit_code},
         )
         done[place] = replace(message, role="tool", said=False, answers=(answer,))

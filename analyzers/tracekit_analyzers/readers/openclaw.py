@@ -197,7 +197,7 @@ def _ended(event: _Event, call_id: str, name: str) -> ChatMessage:
         failed=failed,
         error_type="tool_error" if failed else None,
         error_message=error,
-        attributes={"durationMs": record["durationMs"]} if "durationMs" in record else {},
+        duration_ms=record.get("durationMs"),
     )
     whole = {"role": "tool", "name": name, "index": event.index}
     return ChatMessage(

@@ -15,7 +15,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
 from tracekit_analyzers.readers._source import items, never_silent, peek
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
-from tracekit_analyzers.readers._time import duration_ns, has_zone, iso_ns
+from tracekit_analyzers.readers._time import ASSUMED_ZONE, duration_ns, has_zone, iso_ns
 
 
 class OpenInferenceTreeReader:
@@ -45,9 +45,6 @@ class OpenInferenceTreeReader:
                 damage.bad(file=file.name, line=None, offset=None, reason="no_spans", data=str(trace)[:200])
                 continue
             raws = list(_pre_order(spans))
-            if any(not has_zone(raw.get("timestamp")) for raw in raws):
-                reason = "no_zone timestamp: taken as UTC"
-                damage.bad(file=file.name, line=None, offset=None, reason=reason, data=str(raws[0])[:80])
             yield from runs.whole(
                 _span(raw, trace.get("trace_id"), fallback=f"{key}:{number}:{place}")
                 for place, raw in enumerate(raws)
@@ -63,6 +60,7 @@ def _pre_order(spans: list[Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _span(raw: Mapping[str, Any], trace_id: Any, *, fallback: str) -> ForeignSpan:
+    assumed = {} if has_zone(raw.get("timestamp")) else {ASSUMED_ZONE: "UTC"}
     start, duration = iso_ns(raw.get("timestamp")), duration_ns(raw.get("duration"))
     span = ForeignSpan(
         trace_id="",
@@ -74,7 +72,7 @@ def _span(raw: Mapping[str, Any], trace_id: Any, *, fallback: str) -> ForeignSpa
         end_ns=start + duration if start is not None and duration is not None else None,
         status_code=str(raw.get("status_code") or "unset"),
         status_message=raw.get("status_message") or None,
-        attributes=raw.get("span_attributes") or {},
+        attributes={**(raw.get("span_attributes") or {}), **assumed},
         events=tuple(_event(event) for event in raw.get("events") or ()),
         resource={"service.name": raw.get("service_name")},
         scope=raw.get("scope_name") or None,
