@@ -69,7 +69,7 @@ SILENT = frozenset(
 SILENT_RULES = frozenset({"tool.schema_changed/keys", "tool.schema_changed/types"})
 """The same of rules whose class has others that do show."""
 
-ANSWERS = frozenset({"tool.rejected", "tool.not_found", "tool.exit_code"})
+ANSWERS = frozenset({"tool.rejected", "tool.not_found", "tool.exit_code", "parameter.wrong_value"})
 """Classes that are an answer as good as any: an agent that was told and came to a proper end got over them."""
 
 SOFT = frozenset({"output.unfounded", "output.empty", "output.refused", "timeout.slow", "tool.exit_code"})

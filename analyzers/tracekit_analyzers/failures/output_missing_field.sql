@@ -1,7 +1,6 @@
 -- One row: a step that read a model's answer and found a field missing; the cause is the model step before it.
 WITH missing AS (
-  SELECT trace_id, step_id, seq, kind, said FROM signals
-  WHERE kind <> 'tool' AND regexp_matches(lower(said), '^keyerror|missing (required )?(field|key|property)|field required|required (property|field|key)')
+  SELECT trace_id, step_id, seq, kind, said FROM signals WHERE code = 'output.missing_field'
 ), before AS (
   SELECT e.trace_id, e.step_id, max_by(m.step_id, m.seq) AS model_step
   FROM missing e JOIN steps m ON m.trace_id = e.trace_id AND m.kind = 'model' AND m.seq <= e.seq

@@ -22,7 +22,7 @@ WITH acts AS (
   SELECT a.trace_id, a.step_id, a.seq, o.good = 0 AS no_source, o.failures,
     regexp_extract(a.raw, '(?is)[^.\n]{0,80}\b(?:simulat\w+|assum(?:e|es|ing)|hypothetical|placeholder|from memory|well.known|is known)\b[^.\n]{0,120}') AS own_words,
     -- Once a look at the data has failed, the step that makes data up weighs more than the look that failed.
-    a.seq > f.seq AND regexp_matches(a.raw, '(?i)\bsimulat|\bfabricat|\bplaceholder|\bmade.up\b') AS makes_up
+    a.seq > f.seq AND regexp_matches(a.raw, '(?i)\bsimulat\w* (its|the|a|an|some|such)? ?(content|data|result|output|file|answer)|\bfabricat\w+|\bmade.up (data|content|result)') AS makes_up
   FROM acts a JOIN sources o USING (trace_id) LEFT JOIN first_failures f USING (trace_id)
   WHERE o.tools >= 1 AND o.good = 0 OR o.agents >= 2 AND o.failures >= 1 AND a.has_code
   QUALIFY row_number() OVER (PARTITION BY a.trace_id ORDER BY coalesce(makes_up, false) DESC, a.seq) = 1

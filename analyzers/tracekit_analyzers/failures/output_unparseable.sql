@@ -3,8 +3,7 @@ WITH errors AS (
   -- The step that failed to read an answer stands around the model step that gave it.
   SELECT g.trace_id, coalesce((SELECT max_by(m.step_id, m.seq) FROM steps m WHERE m.trace_id = g.trace_id AND m.kind = 'model' AND m.parent_step_id = g.step_id), g.step_id) AS step_id,
     g.seq, g.kind, g.said
-  FROM signals g
-  WHERE kind <> 'tool' AND regexp_matches(lower(said), 'jsondecodeerror|outputparser|could not parse|cannot parse|failed to parse|parsing error|unparseable|agentparsingerror|is not valid json|invalid json')
+  FROM signals g WHERE g.code = 'output.unparseable'
 ), complaints AS (
   SELECT m.trace_id, m.hash, m.seq, m.text, row_number() OVER (PARTITION BY m.trace_id, m.seq ORDER BY m.pos) AS nth
   FROM messages m
@@ -14,6 +13,13 @@ WITH errors AS (
   SELECT c.trace_id, c.text, max_by(s.step_id, s.seq) AS step_id
   FROM complaints c JOIN steps s ON s.trace_id = c.trace_id AND s.kind = 'model' AND s.seq < c.seq
   WHERE c.nth = 1 GROUP BY c.trace_id, c.hash, c.text, c.seq
+), idle AS (
+  -- The same complaint again is the same message: later ones are known by an answer that led to nothing, and a model asked anew.
+  SELECT s.trace_id, s.step_id, (SELECT any_value(c.text) FROM complaints c WHERE c.trace_id = s.trace_id AND c.seq <= s.seq) AS text
+  FROM (SELECT trace_id, step_id, seq, kind, lead(kind) OVER w AS next_kind, lead(seq) OVER w AS next_seq
+        FROM steps WHERE trace_id IN (SELECT trace_id FROM complaints) WINDOW w AS (PARTITION BY trace_id ORDER BY seq)) s
+  WHERE s.kind = 'model' AND s.next_kind = 'model' AND text IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.trace_id = s.trace_id AND m.seq = s.next_seq AND m.role IN ('user', 'human', 'tool'))
 ), closed AS (
   SELECT c.trace_id, coalesce(c.step_id, c.asked_step) AS step_id, c.asked_step, c.name, c.asked_arguments
   FROM calls c
@@ -26,7 +32,7 @@ FROM errors
 UNION ALL
 SELECT trace_id, step_id, step_id, sure('output.unparseable/complaint'), 'output.unparseable/complaint',
   'the agent could not use the answer: ' || left(text, 160), [fact(step_id, 'the reply to it complains about its form', NULL, text)]
-FROM answered
+FROM (SELECT trace_id, step_id, text FROM answered UNION ALL SELECT trace_id, step_id, text FROM idle)
 UNION ALL
 SELECT trace_id, step_id, asked_step, sure('output.unparseable/arguments'), 'output.unparseable/arguments',
   'the arguments of ' || coalesce(name, 'a call') || ' are not JSON', [fact(asked_step, 'closed, but not JSON', '$.raw', asked_arguments)]

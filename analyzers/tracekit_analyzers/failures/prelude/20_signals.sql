@@ -84,14 +84,18 @@ WITH heads AS (
 )
 SELECT *,
   CASE
-    WHEN effect_status = 'executed_unknown' AND coalesce(worded_code(lower(said)), '') NOT LIKE 'timeout.%' THEN 'timeout.no_answer'
-    WHEN status = 'unknown' AND coalesce(worded_code(lower(said)), '') NOT LIKE 'timeout.%' THEN 'timeout.no_answer'
+    WHEN (effect_status = 'executed_unknown' OR status = 'unknown') AND coalesce(worded_code(lower(said)), '') NOT LIKE 'timeout.%' THEN 'timeout.no_answer'
+    -- The output of a command is full of words: only its exit code and how it was stopped count. 124 is that of `timeout`.
+    WHEN shown_by = 'exit_code' THEN
+      CASE WHEN exit_code = 124 OR regexp_matches(lower(left(said, 300)), '\b(command|process|execution|script)\b.{0,200}\btimed out|has been killed') THEN 'timeout.no_answer' ELSE 'tool.exit_code' END
+    WHEN kind <> 'tool' AND regexp_matches(lower(said), 'jsondecodeerror|outputparser|could not parse|cannot parse|failed to parse|parsing ?error|error in code parsing|unparseable|is not valid json|invalid json')
+      THEN 'output.unparseable'
+    WHEN kind <> 'tool' AND regexp_matches(lower(said), '^keyerror|missing (required )?(field|key|property)|field required|required (property|field|key)')
+      THEN 'output.missing_field'
     WHEN worded_code(lower(said)) IS NOT NULL AND (kind IN ('tool', 'model')
-         OR worded_code(lower(said)) SIMILAR TO '(timeout|context)\..*') THEN
-      CASE WHEN shown_by = 'exit_code' AND worded_code(lower(said)) NOT LIKE 'timeout.%' THEN 'tool.exit_code'
-           WHEN kind = 'model' AND worded_code(lower(said)) SIMILAR TO '(tool.not_found|tool.rejected|parameter.wrong_value)' THEN 'process.exception'
+         OR worded_code(lower(said)) SIMILAR TO '(timeout|context|orchestration|process)\..*') THEN
+      CASE WHEN kind = 'model' AND worded_code(lower(said)) SIMILAR TO '(tool.not_found|tool.rejected|parameter.wrong_value)' THEN 'process.exception'
            ELSE worded_code(lower(said)) END
-    WHEN shown_by = 'exit_code' THEN 'tool.exit_code'
     WHEN kind <> 'tool' THEN 'process.exception'
     WHEN shown_by = 'body' THEN 'tool.hidden_error'
     WHEN shown_by = 'text' AND regexp_matches(said, '^(?i:error)\W') AND NOT regexp_matches(said, '[A-Za-z](Error|Exception)\b|Traceback') THEN 'tool.rejected'
