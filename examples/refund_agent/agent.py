@@ -25,16 +25,27 @@ MODEL_URL = os.environ.get("MODEL_URL", "http://127.0.0.1:8802/v1")
 
 SYSTEM = "You handle refunds. Look the order up, compute the refund, pay it, tell the customer."
 
+REFUSALS = (400, 404, 409, 422)
+"""HTTP statuses by which a service says that it did nothing, and why."""
+
 Json = dict[str, Any]
 
 
 def http(method: str, url: str, body: Json | None = None, *, key: str | None = None) -> Json:
-    """The JSON that *url* answers; urllib's errors pass through, since they say what became of the request."""
+    """
+    The JSON that *url* answers. A refusal becomes `Rejected` with the service's own words, which the model gets to
+    read; all other errors pass through as they are, since they say what became of the request.
+    """
     headers = {"Content-Type": "application/json"} | ({"Idempotency-Key": key} if key else {})
     data = None if body is None else json.dumps(body).encode()
-    with urlopen(Request(url, data, headers, method=method), timeout=30) as answer:
-        found: Json = json.load(answer)
-        return found
+    try:
+        with urlopen(Request(url, data, headers, method=method), timeout=30) as answer:
+            found: Json = json.load(answer)
+            return found
+    except HTTPError as error:
+        if error.code in REFUSALS:
+            raise tracekit.Rejected(f"{error.code}: {error.read().decode()}") from error
+        raise
 
 
 # ------------------------------------------------------------------------------------------------ tools

@@ -29,11 +29,13 @@ Json = dict[str, Any]
 
 
 async def world(method: str, path: str, body: Json | None = None, *, key: str | None = None) -> Json:
-    """What a service answers; httpx's errors pass through, since they say what became of the request."""
+    """What a service answers; a refusal with its words, httpx's other errors as they are."""
     async with httpx.AsyncClient(base_url=WORLD_URL, timeout=30) as client:
         answer = await client.request(
             method, path, json=body, headers={"Idempotency-Key": key} if key else {}
         )
+    if answer.status_code in (400, 404, 409, 422):
+        raise tracekit.Rejected(f"{answer.status_code}: {answer.text}")
     found: Json = answer.raise_for_status().json()
     return found
 
