@@ -18,7 +18,7 @@ from typing import Any
 
 from tracekit.config import settings
 from tracekit.errors import TracekitError
-from tracekit.snapshot import log_bytes, marker, to_log
+from tracekit.snapshot import log_bytes, marker, plain_json, to_log
 
 _KEY_RULES: dict[str, tuple[str, ...]] = {
     "password": (
@@ -221,8 +221,8 @@ def find_secrets(value: Any) -> bool:
     """Whether *value* holds a secret by any rule: then the store has to seal it."""
     options = settings()
     watch = Redactor(options.harmless_keys, options.secret_keys)
-    data = log_bytes(value)
-    if not watch.suspects(data):
+    data = plain_json(value)
+    if data is not None and not watch.suspects(data):
         return False
     to_log(value, redact=watch)
     return bool(watch.counts()["hits"])

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from tracekit.snapshot import Redact, digest, log_bytes, marker
+from tracekit.snapshot import Redact, digest, log_bytes, marker, plain_json
 
 _LABELS_REMEMBERED = 4096
 
@@ -27,10 +27,14 @@ class Values:
 
     def fragment(self, value: Any) -> orjson.Fragment:
         """*value* as strict JSON; never raises."""
+        if self._careful is not None:
+            quick = plain_json(value)
+            if quick is None or len(quick) > self._blob_bytes:
+                # bytes hide what they hold, and nothing goes into a file of its own before it was looked at
+                return self._careful.fragment(value)
+            return orjson.Fragment(quick)
         data = log_bytes(value, redact=self._redact)
         if len(data) > self._blob_bytes and self._blobs is not None:
-            if self._careful is not None:
-                return self._careful.fragment(value)  # nothing goes into a file before it was looked at
             data = self._moved(self._blobs, data)
         return orjson.Fragment(data)
 

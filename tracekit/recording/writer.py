@@ -104,7 +104,7 @@ class LogWriter:
             line = lines.process_line(self._who, "exit", self._service, **counts)
             for fd in self._fds:
                 try:
-                    os.write(fd, line)
+                    _write_whole(fd, line)
                 except OSError:
                     continue  # the process is ending: there is nobody left to tell
 
@@ -118,12 +118,8 @@ class LogWriter:
         self._fds = []
 
     def _append(self, fd: int, line: bytes) -> None:
-        written = os.write(fd, line)
-        if written != len(line):
-            # the disk filled up inside the line: take the piece back so that no half line stays
-            os.ftruncate(fd, os.fstat(fd).st_size - written)
-            raise OSError(errno.ENOSPC, "only a part of the line could be written")
-        self._size += written
+        _write_whole(fd, line)
+        self._size += len(line)
         self.lines_written += 1
 
     def _usable_fd(self) -> int:
@@ -158,10 +154,17 @@ class LogWriter:
         # on a file system without locks liveness is told by the pid alone
         with contextlib.suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        self._fds.append(fd)
+        header = lines.process_line(self._who, "start", self._service, **self._header())
+        try:
+            _write_whole(fd, header)
+        except OSError:
+            os.close(fd)
+            path.unlink()  # no file without its first line
+            raise
         found = os.fstat(fd)
-        self._inode, self._size, self.path = (found.st_dev, found.st_ino), 0, path
-        self._append(fd, lines.process_line(self._who, "start", self._service, **self._header()))
+        self._inode, self._size, self.path = (found.st_dev, found.st_ino), found.st_size, path
+        self._fds.append(fd)
+        self.lines_written += 1
         self._on_new_file()
         return fd
 
@@ -188,3 +191,12 @@ class LogWriter:
                 self._traces,
                 self._reason,
             )
+
+
+def _write_whole(fd: int, line: bytes) -> None:
+    """Append *line* whole or not at all; OSError if not."""
+    written = os.write(fd, line)
+    if written != len(line):
+        # the disk filled up inside the line: take the piece back so that no half line stays
+        os.ftruncate(fd, os.fstat(fd).st_size - written)
+        raise OSError(errno.ENOSPC, "only a part of the line could be written")

@@ -39,7 +39,10 @@ def canonical(value: Any) -> bytes:
     Raises:
         NotStorable: a part has no canonical form; the message names its path, such as `$.order.items[3]`.
     """
-    return orjson.dumps(_norm(value, "$", 0), option=orjson.OPT_SORT_KEYS)
+    try:
+        return orjson.dumps(_norm(value, "$", 0), option=orjson.OPT_SORT_KEYS)
+    except RecursionError:
+        raise refused(value, "$", "nested deeper than the Python stack has room for here") from None
 
 
 def message_hash(message: Mapping[str, Any]) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 
 from tracekit.errors import NotStorable
 
-MAX_DEPTH = 200
-"""Levels of nesting that are written; JSON readers in use give up between 250 and 1,000."""
+MAX_DEPTH = 100
+"""Levels of nesting that are written: a walk takes up to six Python frames a level, and 1,000 are all there are."""
 
 
 def class_path(cls: type) -> str:

@@ -40,7 +40,7 @@ def encode(value: Any) -> bytes:
     Raises:
         NotStorable: a part can't be stored; the message names its path.
     """
-    return orjson.dumps(_pack(value, "$", 0), option=_PLAIN)
+    return orjson.dumps(_packed(value), option=_PLAIN)
 
 
 def check_storable(value: Any) -> None:
@@ -50,7 +50,7 @@ def check_storable(value: Any) -> None:
     Raises:
         NotStorable: a part can't be stored; the message names its path.
     """
-    _pack(value, "$", 0)
+    _packed(value)
 
 
 def decode(data: bytes | str) -> Any:
@@ -72,6 +72,13 @@ def decode(data: bytes | str) -> Any:
 
 def _tag(kind: str, *parts: Any) -> dict[str, Any]:
     return {TAG: [kind, VERSION, *parts]}
+
+
+def _packed(value: Any) -> Any:
+    try:
+        return _pack(value, "$", 0)
+    except RecursionError:
+        raise refused(value, "$", "nested deeper than the Python stack has room for here") from None
 
 
 def _pack(value: Any, path: str, depth: int) -> Any:

@@ -50,14 +50,18 @@ def marker(kind: str, **known: Any) -> dict[str, Any]:
 
 def log_bytes(value: Any, *, redact: Redact | None = None) -> bytes:
     """*value* as the bytes of one strict JSON value; never raises."""
-    try:
-        if _plain(value, 0):
-            data = orjson.dumps(value)
-            if redact is None or not redact.suspects(data):
-                return data
-    except (TypeError, ValueError, RecursionError, RuntimeError):
-        pass  # not plain after all (half a surrogate pair, changed by another thread): the careful walk says how
+    data = plain_json(value)
+    if data is not None and (redact is None or not redact.suspects(data)):
+        return data
     return orjson.dumps(to_log(value, redact=redact))
+
+
+def plain_json(value: Any) -> bytes | None:
+    """*value* as JSON without a copy, or None if a part is not plain JSON and has to be walked."""
+    try:
+        return orjson.dumps(value) if _plain(value, 0) else None
+    except (TypeError, ValueError, RecursionError, RuntimeError):
+        return None  # half a surrogate pair, or changed by another thread meanwhile
 
 
 def to_log(value: Any, *, redact: Redact | None = None) -> Any:
@@ -97,6 +101,8 @@ class _Walk:
         """*value* as JSON; *rule* is the secret rule of a key above it, which holds for every scalar below."""
         try:
             return self._value(value, depth, rule)
+        except RecursionError:
+            return marker("too_deep", **{"class": _safe_class(value)}, depth=depth)
         except Exception as error:
             return marker("unreadable", **{"class": _safe_class(value)}, error=_safe_text(error))
 
