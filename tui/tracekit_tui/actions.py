@@ -138,7 +138,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("recovery.abort", "a", "Abort", "recovery", "choose('abort')", footer=True),
     Action("recovery.stop", "ctrl+c", "Stop the recovery that runs here", "recovery", "stop"),
     Action("review.recover", "r", "Decide", "review", "decide", footer=True),
-    Action("sql.run", "ctrl+j,ctrl+enter,f5", "Run", "sql", "run", footer=True, priority=True),
+    Action("sql.run", "f5,ctrl+j,ctrl+enter", "Run", "sql", "run", footer=True, priority=True),
     Action("sql.history", "f8,ctrl+up", "Earlier query", "sql", "history", footer=True, priority=True),
     Action("sql.export", "ctrl+e", "Export the result as CSV", "sql", "export", footer=True, priority=True),
     Action("live.newest", "G,end", "Newest", "live", "newest"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -23,6 +24,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--app", metavar="MODULE", help="module of the tasks, so that recoveries can run here"
     )
     parser.add_argument("--reader", metavar="NAME", help="read all files as this format")
+    parser.add_argument("--web", action="store_true", help="serve it to a browser on this machine instead")
+    parser.add_argument(
+        "--port", type=int, default=0, help="with --web: port on loopback; default any free one"
+    )
     parser.add_argument("--keys", action="store_true", help="print the table of actions and keys, and stop")
 
 
@@ -36,8 +41,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     paths = _paths(options.paths, options.store)
     keys = read_keys(key_file())
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        # Textual draws on stderr.
+    if options.web:
+        return _serve(options)
+    if "TEXTUAL_DRIVER" not in os.environ and not (sys.stdin.isatty() and sys.stderr.isatty()):
+        # Textual draws on stderr; with a driver of its own it needs no terminal.
         raise UsageError(
             "tracekit tui needs a terminal; `tracekit analyze PATH` prints the same findings as text"
         )
@@ -55,6 +62,19 @@ def run(options: argparse.Namespace) -> int:
         # A reader is still at work in its thread; nobody waits for it.
         os._exit(code or 0)
     return code or 0
+
+
+def _serve(options: argparse.Namespace) -> int:
+    try:
+        from tracekit_tui.web import serve
+    except ModuleNotFoundError as error:
+        raise UsageError(f"--web needs {error.name}: pip install 'tracekit-agents[tui]'") from error
+    words = [sys.executable, "-m", "tracekit.cli", "tui", *options.paths]
+    for name in ("store", "app", "reader"):
+        value = getattr(options, name)
+        if value is not None:
+            words += [f"--{name}", value]
+    return serve(shlex.join(words), options.port)
 
 
 def _paths(given: list[str], store: str | None) -> list[Path]:

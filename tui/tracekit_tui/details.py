@@ -33,6 +33,11 @@ def laid_out(text: str | None) -> str:
     return _indent(exact, "")
 
 
+def one_line(text: str) -> str:
+    """JSON text as a person reads it, on one line, typed markers short."""
+    return " ".join(line.strip() for line in laid_out(text).split("\n"))
+
+
 class _Written(str):
     """A number in the digits that the text has."""
 

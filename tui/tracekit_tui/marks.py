@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from tracekit.clock import now_ns as clock_ns
 from tracekit_tui.text import Ink, Run
 
 _GLYPHS: dict[str, Run] = {
@@ -49,11 +50,16 @@ def duration(ms: float | None) -> str:
     return f"{int(seconds // 3600)}h{int(seconds % 3600 // 60):02d}m"
 
 
+def clock_now() -> datetime:
+    """Now, by the clock that tests can set."""
+    return datetime.fromtimestamp(clock_ns() / 1e9, UTC)
+
+
 def age(moment: datetime | None, now: datetime | None = None) -> str:
     """How long ago *moment* was, in one unit: `9s`, `2m`, `1h`, `12d`."""
     if moment is None:
         return "–"
-    seconds = max(0.0, ((now or datetime.now(UTC)) - moment).total_seconds())
+    seconds = max(0.0, ((now or clock_now()) - moment).total_seconds())
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= size:
             return f"{int(seconds // size)}{unit}"

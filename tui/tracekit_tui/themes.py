@@ -18,6 +18,7 @@ DARK = Theme(
     panel="#24283b",
     dark=True,
     variables={
+        "ink-frame": "#3f4666",
         "ink-dim": "#8a91b4",
         "ink-ok": "#9ece6a",
         "ink-error": "#ff8fa3",
@@ -41,6 +42,7 @@ LIGHT = Theme(
     panel="#e9e9e4",
     dark=False,
     variables={
+        "ink-frame": "#b9bcb4",
         "ink-dim": "#5c6270",
         "ink-ok": "#2f6b12",
         "ink-error": "#b3173b",
@@ -51,6 +53,7 @@ LIGHT = Theme(
 )
 
 INKS = {
+    "ink-frame": "ansi_bright_black",
     "ink-dim": "ansi_bright_black",
     "ink-ok": "ansi_green",
     "ink-error": "ansi_red",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
@@ -31,7 +32,7 @@ class RecoveryView:
     effect: EffectRow | None
     """The call that the open question is about, or whose outcome is not known."""
     arguments: str | None
-    """Its arguments, JSON text."""
+    """Its arguments as plain JSON text, as they can be edited: a decimal is its digits in quotes."""
     steps: tuple[StepRow, ...]
     """The journal, in order: where it may be restored to."""
 
@@ -79,10 +80,20 @@ def _arguments(store: Store, effect: EffectRow | None) -> str | None:
         return None
     body = store.blobs([effect.args])[effect.args]
     try:
-        return orjson.dumps(to_log(decode(body))).decode()
+        return orjson.dumps(_plain(to_log(decode(body)))).decode()
     except NotStorable:
         # A type that only the app knows: its stored form is still worth reading.
         return body.decode("utf-8", "replace")
+
+
+def _plain(value: Any) -> Any:
+    """*value* with each typed marker that holds a value replaced by it."""
+    if isinstance(value, dict):
+        known = value.get("$tk")
+        if len(value) == 1 and isinstance(known, dict) and "value" in known:
+            return known["value"]
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def _facts(state: TaskState, found: Plan, *, held: bool) -> list[tuple[str, str]]:

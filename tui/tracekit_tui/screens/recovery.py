@@ -18,7 +18,7 @@ from tracekit_tui.marks import glyph
 from tracekit_tui.recoveries import Intent, Recoveries
 from tracekit_tui.rows import step_columns
 from tracekit_tui.runner import RecoveryRun
-from tracekit_tui.text import Ink, Line, Run, wrap, wrap_words
+from tracekit_tui.text import Ink, Line, Run, wrap_words
 from tracekit_tui.textpane import TextPane
 from tracekit_tui.viewing import RecoveryView
 
@@ -189,6 +189,7 @@ class RecoveryScreen(ExplorerScreen):
         self.explorer.read()
         if code is not None:
             self.add_class("ended")
+            self.query_one("#choices", VirtualList).focus()
             self._ask()
             self.tell()
 
@@ -205,7 +206,7 @@ class RecoveryScreen(ExplorerScreen):
         steps = self.query_one("#steps", VirtualList)
         at_end = steps.cursor >= steps.total - 1
         fetch = controller.steps(self.trace_id)
-        steps.feed(step_columns(False, set()), fetch, keep_cursor=True)
+        steps.feed(step_columns(False, set(), ended=self.code is not None), fetch, keep_cursor=True)
         if at_end:
             self.set_timer(0.1, steps.action_bottom)
 
@@ -270,7 +271,9 @@ def panel_text(view: RecoveryView) -> str:
 
 def output_lines(output: str, code: int | None, run: RecoveryRun | None, width: int) -> list[Line]:
     """What the process said, and how it ended."""
-    lines: list[Line] = [((line, "plain"),) for line in wrap(output.rstrip("\n"), width)] if output else []
+    lines: list[Line] = (
+        [((line, "plain"),) for line in wrap_words(output.rstrip("\n"), width)] if output else []
+    )
     if code is None:
         lines.append((("◐ running …", "accent"),))
     else:

@@ -1,0 +1,70 @@
+"""The explorer in a browser: the same app behind a token, spoken to as a browser speaks to it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import aiohttp
+import httpx
+import pytest
+
+from tests.tui.killed import environment, killed_agent
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> Iterator[str]:
+    killed_agent(tmp_path, at="after_dispatch#4")
+    command = [sys.executable, "-m", "tracekit.cli", "tui", str(tmp_path), "--web"]
+    server = subprocess.Popen(command, env=environment(tmp_path), stderr=subprocess.PIPE, text=True)
+    assert server.stderr is not None
+    found = None
+    while found is None:
+        line = server.stderr.readline()
+        assert line, "the server ended before it said its address"
+        found = re.search(r"http://\S+", line)
+    yield found[0]
+    server.send_signal(signal.SIGINT)
+    server.wait(10)
+    server.stderr.close()
+
+
+def test_nothing_is_given_without_the_token(address: str) -> None:
+    base = address.partition("/?")[0]
+
+    assert httpx.get(base).status_code == 403
+    assert httpx.get(f"{base}/?token=wrong").status_code == 403
+    assert httpx.get(f"{base}/ws").status_code == 403
+    assert httpx.get(address).status_code == 200
+
+
+def test_a_page_of_another_site_is_refused_even_with_the_token(address: str) -> None:
+    assert httpx.get(address, headers={"Origin": "http://evil.example"}).status_code == 403
+    assert httpx.get(address, headers={"Host": "evil.example"}).status_code == 403
+
+
+async def test_keys_over_the_socket_walk_from_the_list_to_the_recovery(address: str) -> None:
+    base, _, token = address.partition("/?token=")
+    url = f"{base.replace('http', 'ws', 1)}/ws?width=100&height=30&token={token}"
+    async with aiohttp.ClientSession() as session, session.ws_connect(url) as socket:
+        await _until(socket, "payment.refund")
+        await socket.send_json(["stdin", "\r"])
+        await _until(socket, "received")
+        await socket.send_json(["stdin", "r"])
+        await _until(socket, "RECOMMENDED")
+
+
+async def _until(socket: aiohttp.ClientWebSocketResponse, words: str) -> None:
+    """Return when the screen has drawn *words*."""
+    seen = ""
+    async with asyncio.timeout(30):
+        while words not in seen:
+            message = await socket.receive()
+            assert message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT), message
+            data = message.data if isinstance(message.data, bytes) else message.data.encode()
+            seen += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", data.decode("utf-8", "replace"))

@@ -1,0 +1,69 @@
+"""The same explorer in a browser, on loopback only, behind a token in the address."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import socket
+import sys
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+from textual_serve.server import Server
+
+COOKIE = "tracekit_token"
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class TokenServer(Server):
+    """Serves one command; whoever does not know the token gets nothing, not even the page."""
+
+    def __init__(self, command: str, *, port: int, token: str | None = None) -> None:
+        self.token = token or secrets.token_urlsafe(24)
+        super().__init__(command, host="127.0.0.1", port=port or free_port(), title="tracekit")
+
+    @property
+    def address(self) -> str:
+        """Where a person opens it."""
+        return f"{self.public_url}/?token={self.token}"
+
+    async def _make_app(self) -> web.Application:
+        app = await super()._make_app()
+
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            return await self._guarded(request, handler)
+
+        app.middlewares.append(guard)
+        return app
+
+    async def _guarded(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        # A page of another site may send requests here, but with its own origin, or under its own name.
+        if request.host != f"{self.host}:{self.port}":
+            raise web.HTTPForbidden(text=f"expected the host {self.host}:{self.port}")
+        if request.headers.get("Origin", self.public_url) != self.public_url:
+            raise web.HTTPForbidden(text="requests of other sites are refused")
+        given = request.query.get("token") or request.cookies.get(COOKIE, "")
+        if not hmac.compare_digest(given.encode(), self.token.encode()):
+            raise web.HTTPForbidden(text="open the address with its token, as it was printed")
+        response = await handler(request)
+        if not response.prepared:
+            response.set_cookie(COOKIE, self.token, httponly=True, samesite="Strict")
+        return response
+
+    async def on_startup(self, app: web.Application) -> None:
+        print(f"tracekit: the explorer is at {self.address} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+
+
+def free_port() -> int:
+    """A port of loopback that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def serve(command: str, port: int) -> int:
+    """Serve *command* until Ctrl-C; 0."""
+    TokenServer(command, port=port).serve()
+    return 0
