@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tracekit.durable.task import Task, registered_task, registered_tasks
+from tracekit.durable.task import SCRIPT_MODULE, Task, registered_task, registered_tasks
 from tracekit.errors import TracekitError
 
 
@@ -38,7 +38,7 @@ def _load_script(path: Path) -> ModuleType:
         and Path(known.__file__ or "").resolve() == path
     ):
         return known
-    name = f"tracekit_app_{path.stem}"
+    name = f"{SCRIPT_MODULE}{path.stem}"
     if name in sys.modules and getattr(sys.modules[name], "__file__", None) == str(path):
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
@@ -78,6 +78,25 @@ def find_task(function: str, app: str | None = None) -> Task[Any]:
             f"{', '.join(registered_tasks()) or 'no tasks'}; give --app with the module that declares it",
         )
     return found
+
+
+def known_names() -> tuple[str, ...]:
+    """Every name under which a task that is declared here may stand in a store: of its module, and of its file."""
+    names: set[str] = set()
+    for name in registered_tasks():
+        task = registered_task(name)
+        names.add(name)
+        file = (
+            getattr(sys.modules.get(task.function.__module__), "__file__", None) if task is not None else None
+        )
+        if file is None:
+            continue
+        path = Path(file).resolve()
+        parts = [*path.parent.parts[1:], path.stem]
+        qualified = name.rpartition(":")[2]
+        names.add(f"{path}:{qualified}")
+        names.update(f"{'.'.join(parts[start:])}:{qualified}" for start in range(len(parts)))
+    return tuple(sorted(names))
 
 
 def _attribute(module: ModuleType, qualified: str) -> Task[Any] | None:

@@ -26,6 +26,9 @@ from tracekit.store.contract import Lease, PutBlob, Store, TaskRow
 P = ParamSpec("P")
 R = TypeVar("R")
 
+SCRIPT_MODULE = "tracekit_app_"
+"""Prefix of modules that were loaded by the path of their script."""
+
 _registry: dict[str, Task[Any]] = {}
 
 
@@ -216,6 +219,8 @@ def found_name(function: Callable[..., Any]) -> str:
             module = spec.name.removesuffix(".__main__")
         elif path is not None:
             module = str(Path(path).resolve())
+    elif module.startswith(SCRIPT_MODULE):
+        module = getattr(sys.modules.get(module), "__file__", None) or module
     return f"{module}:{function.__qualname__}"
 
 

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
 
-from tracekit.durable.finding import find_task, load_app
+from tracekit.durable.finding import find_task, known_names, load_app
 from tracekit.durable.owning import Ownership, ownership
-from tracekit.durable.task import registered_tasks
 from tracekit.errors import Divergence, LeaseLost, RequiresReview, TracekitError
 from tracekit.store.contract import Lease
 
@@ -52,7 +51,7 @@ class Worker:
 
     def run_one(self) -> Outcome | None:
         """Claim and run one task; None when none waits."""
-        lease = self.owner.claim(tuple(registered_tasks()))
+        lease = self.owner.claim(known_names())
         return None if lease is None else self._run(lease)
 
     def _run(self, lease: Lease) -> Outcome:
