@@ -8,6 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from tracekit_analyzers import console, filtering, relate, rows, tree
 from tracekit_analyzers.engine import Engine, silent
 from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, TraceVerdict
@@ -42,7 +44,10 @@ class Session:
         self._reader = reader
         self._engine: Engine | None = None
         self._seen: Seen = ()
+        self._loading = threading.RLock()
+        """Held while files are read: one reading at a time."""
         self._lock = threading.RLock()
+        """Held for a moment, to change or to use the engine: questions are answered from the old one meanwhile."""
         self._tree = lru_cache(maxsize=8)(self._make_tree)
 
     def load(self, progress: Callable[[Progress], None] | None = None) -> None:
@@ -52,7 +57,7 @@ class Session:
         Raises:
             TracekitError: `input.missing`, `input.unreadable`, `input.no_reader`.
         """
-        with self._lock:
+        with self._loading:
             seen = self._look()
             if self._engine is not None and seen == self._seen:
                 return
@@ -63,10 +68,11 @@ class Session:
             except BaseException:
                 engine.close()
                 raise
-            old, self._engine, self._seen = self._engine, engine, seen
-            self._tree.cache_clear()
-            if old is not None:
-                old.close()
+            with self._lock:
+                old, self._engine, self._seen = self._engine, engine, seen
+                self._tree.cache_clear()
+                if old is not None:
+                    old.close()
 
     def _look(self) -> Seen:
         found: list[tuple[str, int, int]] = []
@@ -87,9 +93,13 @@ class Session:
         assert self._engine is not None  # load() sets it or raises
         return self._engine
 
-    def _ask(self, sql: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
+    def _cursor(self) -> duckdb.DuckDBPyConnection:
+        engine = self.engine
         with self._lock:
-            cursor = self.engine.con.cursor()
+            return (self._engine or engine).con.cursor()
+
+    def _ask(self, sql: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
+        cursor = self._cursor()
         try:
             return cursor.execute(sql, parameters).fetchall()
         finally:
@@ -192,8 +202,7 @@ class Session:
 
     def lineage(self, trace_id: str, step_id: str) -> tuple[OriginLine, ...]:
         """Where each argument of a tool step came from."""
-        with self._lock:
-            cursor = self.engine.con.cursor()
+        cursor = self._cursor()
         try:
             relate.lineage_of(cursor, self._whole_id(trace_id))
             found = cursor.execute(statement("origin_lines"), {"step": step_id}).fetchall()
@@ -221,8 +230,7 @@ class Session:
 
     def sql(self, query: str, *, limit: int = 1000) -> Table:
         """Run one read-only statement over the relations; raises `TracekitError("sql.*")` with the engine's words."""
-        with self._lock:
-            cursor = self.engine.con.cursor()
+        cursor = self._cursor()
         try:
             return console.run(cursor, query, limit=limit)
         finally:

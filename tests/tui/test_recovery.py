@@ -80,7 +80,7 @@ async def test_a_decision_is_logged_with_the_name_of_the_person(url: str, tmp_pa
         await settle(pilot)
         await press(pilot, "S", "enter")
 
-    lines = [json.loads(line) for line in (tmp_path / "decisions.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (tmp_path / ".tracekit-decisions.jsonl").read_text().splitlines()]
     assert [(line["by"], line["choice"], line["review_id"]) for line in lines] == [
         ("grace", "skip", "rev-1")
     ] * 2

@@ -173,7 +173,7 @@ async def test_a_note_about_a_verdict_is_written_with_the_name_of_the_person(tmp
         await type_text(pilot, "it was paid")
         await press(pilot, "enter")
 
-        written = (tmp_path / "tracekit-notes.jsonl").read_text()
+        written = (tmp_path / ".tracekit-notes.jsonl").read_text()
         assert '"by": "grace"' in written
         assert "it was paid" in written
 

@@ -112,10 +112,10 @@ class Controller:
         return None if task_id is None else self.recoveries.view(task_id)
 
     def notes_file(self) -> Path:
-        """Where notes about verdicts go: beside what was read."""
+        """Where notes about verdicts go: beside what was read, hidden so that no reading takes it for a log."""
         first = Path(self.analysis.paths[0]) if self.analysis.paths else Path()
         folder = first if first.is_dir() else first.parent
-        return folder / "tracekit-notes.jsonl"
+        return folder / ".tracekit-notes.jsonl"
 
     def close(self) -> None:
         """Close what is open."""

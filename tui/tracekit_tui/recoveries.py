@@ -204,7 +204,7 @@ class Recoveries:
             "what": what,
             "argv": intent.argv,
         }
-        with (home / "decisions.jsonl").open("a", encoding="utf-8") as file:
+        with (home / ".tracekit-decisions.jsonl").open("a", encoding="utf-8") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def _home(self) -> Path | None:
