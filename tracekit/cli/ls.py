@@ -8,6 +8,7 @@ from dataclasses import asdict
 from tracekit import clock
 from tracekit.cli._store import add_format, add_store, print_json, print_table
 from tracekit.cli.command import Command, Exit
+from tracekit.model import TaskStatus
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +26,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from tracekit.durable.owning import existing_store
     from tracekit.durable.stuck import stuck_reasons
-    from tracekit.model import TaskStatus
 
     store = existing_store(options.store)
     rows = store.tasks(status=[TaskStatus(each) for each in options.status], limit=options.limit)

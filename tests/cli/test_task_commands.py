@@ -1,0 +1,142 @@
+"""The commands about tasks, run as a person runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+AGENT = '''
+import os, signal, tracekit
+
+@tracekit.tool(effect="payment")
+def pay(amount: int) -> str:
+    with open("world.txt", "a") as world:
+        world.write("paid\\n")
+    if os.environ.get("DIE"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "receipt"
+
+@tracekit.task
+def refund(run, amount):
+    """Pay it back."""
+    if os.environ.get("BREAK"):
+        raise ValueError("\\x1b[31mred\\x1b[0m")
+    return run.tool(pay, amount)
+
+if __name__ == "__main__":
+    tracekit.init(service="agent")
+    print(refund.start(5, task_id="t"))
+'''
+
+
+class Shell:
+    """A folder with an agent in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "agent.py").write_text(AGENT)
+
+    def run(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
+        command = [
+            sys.executable,
+            *(("agent.py",) if words == ("start",) else ("-m", "tracekit.cli", *words)),
+        ]
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("TRACEKIT")}
+        return subprocess.run(
+            command, cwd=self.folder, env={**clean, **env}, capture_output=True, text=True, timeout=60
+        )
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def test_plan_review_decide_resume_after_a_kill(shell: Shell) -> None:
+    assert shell.run("start", DIE="1").returncode == -signal.SIGKILL
+
+    plan = shell.run("plan", "t", "--format", "json")
+    found = json.loads(plan.stdout)
+    assert (plan.returncode, found["action"], found["at_risk"][0]["tool"]) == (5, "review", "pay")
+    waiting = shell.run("resume", "t")
+    assert waiting.returncode == 5
+    assert "pay was sent and no answer was recorded" in waiting.stderr
+    listed = json.loads(shell.run("review", "list", "--format", "json").stdout)
+    review = listed[0]["review_id"]
+    shown = shell.run("review", "show", review).stdout
+    assert "Pay it back." in shown
+    assert '{"amount":5}' in shown.replace(" ", "").replace("'", '"')
+
+    decided = shell.run("review", "decide", review, "done", "--result", '"receipt"', "--by", "ann")
+    assert decided.returncode == 0
+    again = shell.run("review", "decide", review, "abort", "--by", "bob")
+    assert again.returncode != 0
+    assert "ann" in again.stderr
+    resumed = shell.run("resume", "t")
+    assert (resumed.returncode, json.loads(resumed.stdout)) == (0, "receipt")
+    assert (shell.folder / "world.txt").read_text() == "paid\n"
+
+
+def test_a_plan_changes_nothing(shell: Shell) -> None:
+    shell.run("start", DIE="1")
+    before = shell.run("ls", "--format", "json").stdout
+
+    for _ in range(2):
+        shell.run("plan", "t")
+
+    assert shell.run("ls", "--format", "json").stdout == before
+    assert not json.loads(shell.run("review", "list", "--format", "json").stdout)
+
+
+def test_an_agents_own_exception_is_told_and_resume_tries_again(shell: Shell) -> None:
+    broke = shell.run("start", BREAK="1")
+    assert "ValueError" in broke.stderr
+
+    still = shell.run("resume", "t", BREAK="1")
+    assert (still.returncode, "ValueError" in still.stderr) == (1, True)
+    plan = shell.run("plan", "t")
+    assert "\x1b" not in plan.stdout
+    assert "ValueError" in plan.stdout
+    assert shell.run("resume", "t").stdout == '"receipt"\n'
+
+
+def test_ls_lists_tasks_and_those_that_are_stuck(shell: Shell) -> None:
+    shell.run("start", DIE="1")
+
+    assert "running" in shell.run("ls").stdout
+    stuck = shell.run("ls", "--stuck").stdout
+    assert "no worker of this store lives" in stuck
+    assert json.loads(shell.run("ls", "--format", "json").stdout)[0]["task_id"] == "t"
+
+
+def test_a_store_that_is_not_there_is_not_created_by_looking(shell: Shell) -> None:
+    for words in (("plan", "t"), ("ls",), ("review", "list"), ("prune",)):
+        answer = shell.run(*words)
+        assert answer.returncode == 4
+        assert "there is no store" in answer.stderr
+    assert not (shell.folder / ".tracekit" / "state.db").exists()
+
+
+def test_an_unknown_task_and_an_unknown_option_are_told(shell: Shell) -> None:
+    shell.run("start")
+
+    assert "no task 'x'" in shell.run("plan", "x").stderr
+    assert shell.run("review", "decide", "rev-x", "retry").returncode == 4
+    assert shell.run("ls", "--status", "sleeping").returncode == 2
+
+
+def test_a_worker_runs_what_was_submitted(shell: Shell) -> None:
+    code = "import agent; agent.refund.submit(7, task_id='w')"
+    subprocess.run([sys.executable, "-c", code], cwd=shell.folder, check=True, timeout=60)
+
+    worker = shell.run("worker", "--app", "agent.py", "--until-idle")
+
+    assert worker.stdout.split("\t")[:2] == ["w", "done"]
+    assert shell.run("prune", "--older-than-days", "0").returncode == 0
+    assert "ok" in shell.run("doctor").stdout
