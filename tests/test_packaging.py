@@ -88,13 +88,11 @@ def test_the_metadata_tells_version_license_and_extras(metadata: Message) -> Non
     )
 
 
-@pytest.fixture(scope="module")
-def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Folder of the programs of a new environment that has the wheel without extras."""
-    folder = tmp_path_factory.mktemp("plain")
+def environment(folder: Path, what: str) -> Path:
+    """Folder of the programs of a new environment into which *what* was installed."""
     venv.create(folder, with_pip=True)
     installed = subprocess.run(
-        [folder / "bin" / "python", "-m", "pip", "install", "--quiet", str(wheel)],
+        [folder / "bin" / "python", "-m", "pip", "install", "--quiet", what],
         capture_output=True,
         text=True,
         check=False,
@@ -102,6 +100,11 @@ def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     if installed.returncode:
         pytest.skip(f"no package index to install from: {installed.stderr.strip().splitlines()[-1:]}")
     return folder / "bin"
+
+
+@pytest.fixture(scope="module")
+def plain(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return environment(tmp_path_factory.mktemp("plain"), str(wheel))
 
 
 def run(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -145,3 +148,15 @@ def test_a_plain_install_records_and_makes_durable(plain: Path, tmp_path: Path) 
     assert again.stdout == "ADA\n", again.stderr
     assert len(list((tmp_path / ".tracekit" / "traces").glob("*.jsonl"))) >= 1
     assert "t-1" in run(plain / "tracekit", "ls", cwd=tmp_path).stdout
+
+
+@pytest.mark.slow
+def test_the_demo_runs_from_an_installed_wheel(wheel: Path, tmp_path: Path) -> None:
+    programs = environment(tmp_path / "environment", f"{wheel}[analyzers]")
+    (tmp_path / "here").mkdir()
+
+    played = run(programs / "tracekit", "demo", cwd=tmp_path / "here")
+
+    assert played.returncode == 0, played.stdout + played.stderr
+    assert "One payment" in played.stdout
+    assert "process.killed" in played.stdout
