@@ -108,15 +108,14 @@ _SHAPES: dict[str, str] = {
 
 RULES: tuple[str, ...] = tuple(dict.fromkeys([*_KEY_RULES, *_SHAPES]))
 
-_SHAPE_HINTS = (
-    "sk-|rk-|pk-|xox|xapp-|pat-|-----BEGIN|_live_|_test_|whsec_|hf_|ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|AKIA|ASIA|"
-    r"AIza|eyJ|ya29\.|SG\.|gsk_|npm_|pypi-|dapi|GOCSPX-|://"
+_HINTS = (
+    r"sk-[a-z0-9_-]{15}|rk-[a-z0-9_-]{15}|pk-[a-z0-9_-]{15}|xox[a-z]-|xapp-|pat-|-----begin|_live_|_test_|whsec_|hf_[a-z0-9]{20}|"
+    r"ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|akia[a-z0-9]{16}|asia[a-z0-9]{16}|aiza|eyj|ya29\.|sg\.|gsk_|npm_|pypi-|"
+    "dapi[0-9a-f]{32}|gocspx-|://|passw|passphrase|passcode|secret|token[^s]|_key|-key|api key|apikey|accesskey|"
+    "privatekey|signingkey|encryptionkey|masterkey|licensekey|accountkey|subscriptionkey|sshkey|cookie|authoriz|"
+    "credential|bearer|pwd|cvv|cvc|otp|mfa"
 )
-_WORD_HINTS = (
-    "passw|passphrase|passcode|secret|token[^s]|_key|-key|api key|apikey|accesskey|privatekey|signingkey|encryptionkey|"
-    "masterkey|licensekey|accountkey|subscriptionkey|sshkey|cookie|authoriz|credential|bearer|pwd|cvv|cvc|otp|mfa"
-)
-"""Literals, at least one of which is in every text that a rule can match; the second list in lower case."""
+"""At least one of these is in the lower-case form of every text that a rule can match."""
 
 _SHAPE = re.compile("|".join(f"(?P<{rule}>{shape})" for rule, shape in _SHAPES.items()), re.DOTALL)
 _NAME = re.compile(
@@ -154,7 +153,7 @@ class Redactor:
         self._may_hold = _hint_search(tuple(sorted(name.lower() for name in self._secret)))
 
     def suspects(self, data: bytes) -> bool:
-        """Whether JSON *data* may hold a secret; about 3 us for 2 KB of text."""
+        """Whether JSON *data* may hold a secret; about 2 us for 2 KB of text."""
         return self._may_hold(data)
 
     def key_rule(self, name: str) -> str | None:
@@ -272,16 +271,22 @@ def _digest(data: bytes) -> str:
         return ""  # no key can be had here: the secret is hidden all the same, only not comparable
 
 
+_LOWER = bytes(range(256)).lower()
+_NOT_ASCII = bytes(range(128, 256))
+
+
 @lru_cache(maxsize=16)
 def _hint_search(more_words: tuple[str, ...]) -> Callable[[bytes], bool]:
     """
     Whether bytes hold one of the hints.
 
-    The regex engine inside pydantic finds many literals at once, twenty times faster than `re` (2 KB: 3 us against 60).
+    The regex engine inside pydantic finds many words at once, forty times faster than `re` (2 KB: 2 us against 100).
     """
     from pydantic_core import SchemaValidator, core_schema
 
-    words = "|".join([_WORD_HINTS, *(re.escape(word) for word in more_words)])
-    shapes = SchemaValidator(core_schema.str_schema(pattern=_SHAPE_HINTS)).isinstance_python
-    named = SchemaValidator(core_schema.str_schema(pattern=words)).isinstance_python
-    return lambda data: shapes(data) or named(data.lower())
+    # letters beyond ASCII are in no hint, and checking their encoding would cost more than the search
+    pattern = "|".join([_HINTS, *(re.escape(word) for word in more_words if word.isascii())])
+    found = SchemaValidator(core_schema.str_schema(pattern=pattern)).isinstance_python
+    if not all(word.isascii() for word in more_words):
+        return lambda data: True
+    return lambda data: found(data.translate(_LOWER, _NOT_ASCII))

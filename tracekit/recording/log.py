@@ -38,6 +38,16 @@ class Aliases(OrderedDict[str, StepRef]):
             self.popitem(last=False)
 
 
+class _Trace:
+    """What is remembered of one trace: figures only."""
+
+    __slots__ = ("last_seq", "open_steps")
+
+    def __init__(self) -> None:
+        self.last_seq = 0
+        self.open_steps = 0
+
+
 class StepLog:
     """The log of one process; without a file it still gives numbers and context references."""
 
@@ -51,8 +61,7 @@ class StepLog:
         options = self.options
         self.who: ProcessIdentity = new_identity()
         self._lock = threading.RLock()
-        self._last_seq: OrderedDict[str, int] = OrderedDict()
-        self._open_steps: dict[str, int] = {}
+        self._traces: dict[str, _Trace] = {}
         self.aliases = Aliases()
         self.steps_started = 0
         self.steps_finished = 0
@@ -127,26 +136,35 @@ class StepLog:
         """Count the step in and return its number in the trace, from 1."""
         with self._lock:
             self.steps_started += 1
-            self._open_steps[trace_id] = self._open_steps.get(trace_id, 0) + 1
-            seq = self._last_seq.pop(trace_id, 0) + 1
-            self._last_seq[trace_id] = seq
-            if len(self._last_seq) > _TRACES_REMEMBERED:
-                self._last_seq.popitem(last=False)
-            return seq
+            known = self._traces.get(trace_id)
+            if known is None:
+                known = self._new_trace(trace_id)
+            known.open_steps += 1
+            known.last_seq += 1
+            return known.last_seq
+
+    def _new_trace(self, trace_id: str) -> _Trace:
+        if len(self._traces) >= _TRACES_REMEMBERED:
+            ended = next((name for name, trace in self._traces.items() if not trace.open_steps), None)
+            if ended is not None:
+                del self._traces[ended]
+        known = self._traces[trace_id] = _Trace()
+        return known
 
     def has_open_steps(self) -> bool:
         """Whether any step of this process is open."""
-        return bool(self._open_steps)
+        return self.steps_started > self.steps_finished
 
     def step_finished(self, trace_id: str) -> None:
         """Count the step out; what is known of a trace without open steps is dropped."""
         with self._lock:
             self.steps_finished += 1
-            left = self._open_steps.get(trace_id, 1) - 1
-            if left:
-                self._open_steps[trace_id] = left
+            known = self._traces.get(trace_id)
+            if known is None:
                 return
-            self._open_steps.pop(trace_id, None)
+            known.open_steps -= 1
+            if known.open_steps:
+                return
         self.contexts.end_trace(trace_id)
 
     def refer_context(

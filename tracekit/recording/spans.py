@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
@@ -20,8 +19,7 @@ from tracekit.recording import semconv
 _SAMPLED = TraceFlags(TraceFlags.SAMPLED)
 
 
-@dataclass(frozen=True, slots=True)
-class StepRef:
+class StepRef(NamedTuple):
     """Names a step in any process."""
 
     trace_id: str
@@ -97,22 +95,23 @@ class Spans:
     ) -> tuple[Span, StepRef]:
         """A span and its name, in *context* if given; where the provider makes no span of its own, one that only carries ids."""
         parent_context = context or (_remote(parent) if parent else Context())
-        if self._ids:
-            self._ids.pin(trace_id if parent is None else None, step_id)
+        ids = self._ids if trace_id or step_id else None
+        if ids:
+            ids.pin(trace_id if parent is None else None, step_id)
         try:
             span = self._tracer.start_span(
                 name,
                 parent_context,
                 kind,
                 attributes=attributes,
-                links=[trace.Link(span_context(link)) for link in links],
+                links=[trace.Link(span_context(link)) for link in links] if links else None,
                 start_time=start_ns,
                 record_exception=False,
                 set_status_on_exception=False,
             )
         finally:
-            if self._ids:
-                self._ids.pin(None, None)
+            if ids:
+                ids.pin(None, None)
         return _with_own_ids(span, parent, trace_id, step_id)
 
 
