@@ -114,7 +114,7 @@ def test_a_file_with_logs_only_is_not_silently_empty(tmp_path: Path) -> None:
     found, damage = read(otlp.READER, write(tmp_path / "logs.json", {"resourceLogs": []}))
 
     assert found == []
-    assert [bad["reason"].partition(":")[0] for bad in damage.found] == ["no_spans"]
+    assert [bad["reason"].partition(":")[0] for bad in damage.found] == ["no_records"]
 
 
 def test_two_spans_of_one_model_call_count_tokens_once_in_either_order(tmp_path: Path) -> None:

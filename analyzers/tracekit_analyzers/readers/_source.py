@@ -18,16 +18,50 @@ _SPACE = re.compile(r"[\s\x00\ufeff]*")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
 
+_Sniff = Callable[[Any, InputFile], int]
 _Read = Callable[[Any, InputFile, DamageReport], Iterator[NativeRecord]]
 
 
+SHAPE_ERRORS = (TypeError, AttributeError, KeyError, IndexError, ValueError, RecursionError)
+"""What a value of another kind than the format has raises while it is translated; a list where a text should be."""
+
+
+def odd_is_not_ours(sniff: _Sniff) -> _Sniff:
+    """*sniff*, saying 0 where a value is of a kind that it did not reckon with: then the file is in another format."""
+
+    @wraps(sniff)
+    def sure(self: Any, file: InputFile) -> int:
+        try:
+            return sniff(self, file)
+        except SHAPE_ERRORS:
+            return 0
+
+    return sure
+
+
+def guarded(
+    records: Iterator[NativeRecord],
+    file: InputFile,
+    damage: DamageReport,
+    *,
+    line: int | None = None,
+    what: str = "run",
+) -> Iterator[NativeRecord]:
+    """*records* of one part of a file; where the part is not shaped as its format says, the rest of it is told as damaged."""
+    try:
+        yield from records
+    except SHAPE_ERRORS as error:
+        reason = f"wrong_shape {what}: {type(error).__name__}: {error}"
+        damage.bad(file=file.name, line=line, offset=None, reason=reason, data=b"")
+
+
 def never_silent(read: _Read) -> _Read:
-    """*read*, telling the damage report when a file that is in the format gave no record at all."""
+    """*read*, telling the damage report when a file gave no record at all, or is not shaped as its format says."""
 
     @wraps(read)
     def told(self: Any, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         empty = True
-        for record in read(self, file, damage):
+        for record in guarded(read(self, file, damage), file, damage, what=f"file, read as {self.name}"):
             empty = False
             yield record
         if empty:

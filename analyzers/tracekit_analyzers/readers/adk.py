@@ -13,7 +13,7 @@ from tracekit.model import ToolCall, Usage
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._run import Run, json_text
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 from tracekit_analyzers.readers._time import epoch_ns
 
 
@@ -23,6 +23,7 @@ class AdkReader:
     name = "adk"
     title = "Google ADK session"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the top object has events with an author and an invocation."""
         top = peek(file.head)

@@ -14,7 +14,7 @@ from tracekit.model import StepKind, StepStatus
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._claude import Entry, conversation_records
 from tracekit_analyzers.readers._run import Run
-from tracekit_analyzers.readers._source import lines, never_silent, peek, peek_lines, whole
+from tracekit_analyzers.readers._source import lines, never_silent, odd_is_not_ours, peek, peek_lines, whole
 from tracekit_analyzers.readers._spans import span_ids
 
 _TYPES = frozenset({"system", "assistant", "user", "result"})
@@ -26,6 +26,7 @@ class AgentSdkStreamReader:
     name = "agent_sdk_stream"
     title = "Claude Agent SDK stream"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 for a recording with directions, 85 for stream-json lines."""
         top = peek(file.head)

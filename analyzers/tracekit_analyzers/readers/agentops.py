@@ -12,7 +12,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import epoch_ns, iso_ns
 from tracekit_analyzers.readers.phoenix import flat
@@ -27,6 +27,7 @@ class AgentOpsReader:
     name = "agentops"
     title = "AgentOps export"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """85 when the top object has `trace` and `spans` with `span_attributes`, or a head that ends before them."""
         top = peek(file.head)

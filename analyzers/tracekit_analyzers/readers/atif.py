@@ -16,7 +16,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records, tool_step_id
 from tracekit_analyzers.readers._openai import text_of
 from tracekit_analyzers.readers._run import Run, json_text
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 from tracekit_analyzers.readers._time import iso_ns
 
 _ROLES = {"agent": "assistant", "user": "user", "system": "system"}
@@ -28,12 +28,12 @@ class AtifReader:
     name = "atif"
     title = "ATIF trajectory"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """95 when the schema version says ATIF."""
         top = peek(file.head)
-        return (
-            95 if isinstance(top, Mapping) and str(top.get("schema_version", "")).startswith("ATIF-") else 0
-        )
+        named = isinstance(top, Mapping) and str(top.get("schema_version", "")).startswith("ATIF-")
+        return 95 if named and isinstance(top.get("steps", []), list) else 0
 
     @never_silent
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:

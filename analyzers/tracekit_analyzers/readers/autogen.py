@@ -14,7 +14,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import text_of, usage_of
 from tracekit_analyzers.readers._run import Run, json_text
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 
 _ROLES = {
     "SystemMessage": "system",
@@ -30,6 +30,7 @@ class AutoGenReader:
     name = "autogen"
     title = "AutoGen recorded chat completions"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the first element has a mode and messages with AutoGen's types."""
         top = peek(file.head)

@@ -13,7 +13,7 @@ from typing import Any
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._claude import Entry, conversation_records, starter_of
 from tracekit_analyzers.readers._run import Run
-from tracekit_analyzers.readers._source import lines, never_silent, peek_lines
+from tracekit_analyzers.readers._source import lines, never_silent, odd_is_not_ours, peek_lines
 from tracekit_analyzers.readers._spans import span_ids
 
 _WITH_MESSAGES = frozenset({"user", "assistant", "system"})
@@ -33,6 +33,7 @@ class ClaudeCodeReader:
     name = "claude_code"
     title = "Claude Code session"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when a line of the head has session, uuid and type."""
         for line in peek_lines(file.head):

@@ -11,7 +11,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._anthropic import anthropic_message
 from tracekit_analyzers.readers._chat import ChatMessage, chat_records
 from tracekit_analyzers.readers._run import Run
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 from tracekit_analyzers.readers._time import epoch_ns
 
 
@@ -21,6 +21,7 @@ class ClineReader:
     name = "cline"
     title = "Cline session"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """85 when the top object has a session, an agent and messages with `ts`."""
         top = peek(file.head)

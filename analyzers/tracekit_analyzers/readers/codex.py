@@ -17,7 +17,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, Spot, chat_records
 from tracekit_analyzers.readers._openai import role_of, text_of, usage_of
 from tracekit_analyzers.readers._run import Run, json_text, parsed
-from tracekit_analyzers.readers._source import lines, never_silent, peek_lines
+from tracekit_analyzers.readers._source import lines, never_silent, odd_is_not_ours, peek_lines
 from tracekit_analyzers.readers._spans import span_ids
 from tracekit_analyzers.readers._time import iso_ns
 
@@ -40,6 +40,7 @@ class CodexReader:
     name = "codex"
     title = "Codex CLI rollout"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the lines of the head are `timestamp`, `type`, `payload`."""
         found = peek_lines(file.head)[:5]

@@ -14,7 +14,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import text_of
 from tracekit_analyzers.readers._run import Run, json_text
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 from tracekit_analyzers.readers._spans import span_ids
 from tracekit_analyzers.readers._time import iso_ns
 
@@ -28,6 +28,7 @@ class GeminiCliReader:
     name = "gemini_cli"
     title = "Gemini CLI session"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the top object has `sessionId`, `projectHash` and `messages`."""
         top = peek(file.head)

@@ -15,7 +15,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import chat_message, text_of, usage_of
 from tracekit_analyzers.readers._run import Run, hex_id
-from tracekit_analyzers.readers._source import never_silent, peek, whole
+from tracekit_analyzers.readers._source import guarded, never_silent, odd_is_not_ours, peek, whole
 from tracekit_analyzers.readers._time import iso_ns
 from tracekit_analyzers.readers._zip import json_entries
 
@@ -28,6 +28,7 @@ class InspectReader:
     name = "inspect_ai"
     title = "Inspect AI evaluation log"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 for an archive with Inspect's entries or an object with `eval`, `status` and `plan`."""
         if file.head[:4] == b"PK\x03\x04":
@@ -48,7 +49,7 @@ class InspectReader:
             if name != "sample":
                 header = value
                 continue
-            yield from _sample(file, count, value)
+            yield from guarded(_sample(file, count, value), file, damage, what=f"sample {count}")
             count += 1
         status = str(header.get("status") or "success")
         if status != "success" and not count:

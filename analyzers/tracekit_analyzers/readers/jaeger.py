@@ -8,7 +8,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import never_silent, peek, whole
+from tracekit_analyzers.readers._source import never_silent, odd_is_not_ours, peek, whole
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import epoch_ns
 
@@ -19,6 +19,7 @@ class JaegerReader:
     name = "jaeger"
     title = "Jaeger query API JSON"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """95 when `data` (or the top) is a list of traces with `traceID` and `spans`."""
         top = peek(file.head)

@@ -12,7 +12,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, peek, peek_lines
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import pair_ns
 from tracekit_analyzers.readers.otlp import attributes_of
@@ -26,6 +26,7 @@ class JsSpansReader:
     name = "js_spans"
     title = "JavaScript OpenTelemetry spans (Vercel AI SDK)"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the first object has a `spanContext` with `traceId`."""
         top = peek(file.head)

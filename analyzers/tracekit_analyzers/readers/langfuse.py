@@ -14,7 +14,7 @@ from tracekit.recording.foreign import ForeignSpan
 from tracekit.recording.foreign_messages import json_value
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import iso_ns
 from tracekit_analyzers.readers.phoenix import flat
@@ -36,6 +36,7 @@ class LangfuseReader:
     name = "langfuse"
     title = "Langfuse trace export"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the top object has a `trace` of Langfuse's shape, with `observations` beside it or in it."""
         top = peek(file.head)
@@ -44,10 +45,10 @@ class LangfuseReader:
             return 0
         trace = top.get("trace")
         inner = trace if isinstance(trace, Mapping) else top
-        ours = "projectId" in inner or "htmlPath" in inner or "observations" in inner
+        listed = isinstance(top.get("observations", inner.get("observations")), list)
         return (
             90
-            if ours and ("observations" in top or "observations" in inner or isinstance(trace, Mapping))
+            if (listed or isinstance(trace, Mapping)) and ("projectId" in inner or "htmlPath" in inner)
             else 0
         )
 

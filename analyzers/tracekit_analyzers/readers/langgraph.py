@@ -19,7 +19,7 @@ from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._msgpack import unpack
 from tracekit_analyzers.readers._openai import text_of, usage_of
 from tracekit_analyzers.readers._run import Run, json_text
-from tracekit_analyzers.readers._source import never_silent
+from tracekit_analyzers.readers._source import never_silent, odd_is_not_ours
 from tracekit_analyzers.readers._sqlite import opened, tables
 from tracekit_analyzers.readers._time import iso_ns
 
@@ -37,6 +37,7 @@ class LangGraphReader:
     name = "langgraph"
     title = "LangGraph checkpoints (SQLite)"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """95 when the file has the two tables."""
         return 95 if {"checkpoints", "writes"} <= tables(file) else 0

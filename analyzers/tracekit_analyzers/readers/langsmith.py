@@ -13,7 +13,7 @@ from tracekit.recording.foreign import ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._openai import usage_of
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, peek, peek_lines
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import epoch_ns, iso_ns
 
@@ -26,6 +26,7 @@ class LangSmithReader:
     name = "langsmith"
     title = "LangSmith runs"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 for a batch with post and patch, 85 for runs with a `run_type`."""
         top = peek(file.head)

@@ -18,7 +18,7 @@ from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._code import code_blocks
 from tracekit_analyzers.readers._openai import chat_message, usage_of
 from tracekit_analyzers.readers._run import Run, json_text
-from tracekit_analyzers.readers._source import never_silent, peek, whole
+from tracekit_analyzers.readers._source import never_silent, odd_is_not_ours, peek, whole
 from tracekit_analyzers.readers.sweagent import ended_badly
 
 _RETURN_CODE = re.compile(r"\s*<returncode>(-?\d+)</returncode>")
@@ -32,6 +32,7 @@ class MiniSweReader:
     name = "miniswe"
     title = "mini-swe-agent trajectory"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """92 for mini-swe's own format mark, 85 for a message list that holds its return codes or its block language."""
         top = peek(file.head)

@@ -15,7 +15,7 @@ import orjson
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, peek, peek_lines
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import epoch_ns
 
@@ -26,6 +26,7 @@ class MlflowReader:
     name = "mlflow"
     title = "MLflow traces"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when spans carry MLflow's attributes, or a trace has MLflow's info."""
         top = peek(file.head)

@@ -20,7 +20,7 @@ from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._code import code_calls
 from tracekit_analyzers.readers._openai import chat_message
 from tracekit_analyzers.readers._run import Run
-from tracekit_analyzers.readers._source import items, never_silent, peek, peek_lines
+from tracekit_analyzers.readers._source import guarded, items, never_silent, odd_is_not_ours, peek, peek_lines
 
 _LISTS = ("traj", "history", "messages", "conversation", "trajectory", "chat_history")
 """Where a run keeps its messages."""
@@ -46,6 +46,7 @@ class OpenAIChatReader:
     name = "openai_chat"
     title = "Chat messages (OpenAI style lists, multi-agent histories)"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """60 when the head holds messages with role and content, 0 otherwise."""
         top = peek(file.head)
@@ -73,7 +74,10 @@ class OpenAIChatReader:
                 reason = "no_messages: expected a run with a list of messages"
                 damage.bad(file=file.name, line=None, offset=None, reason=reason, data=str(value)[:200])
                 continue
-            yield from _read_run(Run(file, trace_index, task_id=_task_id(value)), messages, file, damage)
+            run = Run(file, trace_index, task_id=_task_id(value))
+            yield from guarded(
+                _read_run(run, messages, file, damage), file, damage, what=f"run {trace_index}"
+            )
 
 
 def _is_message(value: Any) -> bool:

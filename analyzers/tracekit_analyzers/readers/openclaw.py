@@ -17,7 +17,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import role_of, text_of
 from tracekit_analyzers.readers._run import Run, hex_id, json_text
-from tracekit_analyzers.readers._source import lines, never_silent, peek_lines
+from tracekit_analyzers.readers._source import lines, never_silent, odd_is_not_ours, peek_lines
 from tracekit_analyzers.readers._time import epoch_ns
 
 _TYPES = frozenset({"message.in", "message.out", "agent.start", "agent.end", "tool.start", "tool.end"})
@@ -41,6 +41,7 @@ class OpenClawReader:
     name = "openclaw"
     title = "OpenClaw telemetry"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the types of the first lines are OpenClaw's."""
         found = peek_lines(file.head)[:5]

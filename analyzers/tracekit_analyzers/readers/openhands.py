@@ -16,7 +16,15 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import calls_of, text_of, usage_of
 from tracekit_analyzers.readers._run import Run, json_text
-from tracekit_analyzers.readers._source import items, lines, never_silent, peek, peek_lines
+from tracekit_analyzers.readers._source import (
+    guarded,
+    items,
+    lines,
+    never_silent,
+    odd_is_not_ours,
+    peek,
+    peek_lines,
+)
 from tracekit_analyzers.readers._time import ASSUMED_ZONE, has_zone, iso_ns
 
 _TALK = frozenset({"message", "system"})
@@ -35,6 +43,7 @@ class OpenHandsReader:
     name = "openhands"
     title = "OpenHands events and evaluation output"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the first events have `source` with `action` or `observation`."""
         top = peek(file.head)
@@ -57,7 +66,9 @@ class OpenHandsReader:
             chat = _chat(events, line)
             if error:
                 chat.append(_run_error(error, len(events) - 1, line))
-            yield from chat_records(Run(file, trace_index, task_id=name), chat)
+            yield from guarded(
+                chat_records(Run(file, trace_index, task_id=name), chat), file, damage, line=line
+            )
 
 
 _Found = tuple[int | None, str | None, list[Mapping[str, Any]], str | None]

@@ -16,7 +16,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import chat_message, text_of, usage_of
 from tracekit_analyzers.readers._run import Run
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 from tracekit_analyzers.readers._time import epoch_ns
 
 
@@ -26,6 +26,7 @@ class OpenHandsLlmReader:
     name = "openhands_llm"
     title = "OpenHands SDK LLM call log"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """85 when the head has messages and tools as that SDK writes them."""
         top = peek(file.head)

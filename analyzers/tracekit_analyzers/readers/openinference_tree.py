@@ -13,7 +13,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import ASSUMED_ZONE, duration_ns, has_zone, iso_ns
 
@@ -24,6 +24,7 @@ class OpenInferenceTreeReader:
     name = "openinference_tree"
     title = "OpenInference span tree (TRAIL, Patronus)"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the top object has `spans` whose first has `span_attributes`."""
         top = peek(file.head)

@@ -13,7 +13,7 @@ from tracekit.recording.foreign import ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._openai import usage_of
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, peek, peek_lines
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import iso_ns
 
@@ -26,6 +26,7 @@ class OpikReader:
     name = "opik"
     title = "Opik spans and traces"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """80 when the first object is an Opik span, a trace, or holds them."""
         top = peek(file.head)
@@ -65,7 +66,8 @@ def _all(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if _is_span(value) or _is_trace(value):
         inner = value.get("spans")
         return [value, *(raw for raw in inner or () if _is_span(raw))] if isinstance(inner, list) else [value]
-    listed = [value.get("trace"), *(value.get("traces") or ()), *(value.get("spans") or ())]
+    lists = (found for key in ("traces", "spans") if isinstance(found := value.get(key), list))
+    listed = [value.get("trace"), *(raw for found in lists for raw in found)]
     return [raw for raw in listed if _is_span(raw) or _is_trace(raw)]
 
 

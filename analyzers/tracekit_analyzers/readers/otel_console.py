@@ -8,7 +8,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import iso_ns
 
@@ -19,6 +19,7 @@ class OtelConsoleReader:
     name = "otel_console"
     title = "OpenTelemetry console exporter output"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """95 when the first object has a `context` whose trace id begins with `0x`."""
         top = peek(file.head)

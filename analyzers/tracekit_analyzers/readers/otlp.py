@@ -12,7 +12,15 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, lines, peek, peek_lines
+from tracekit_analyzers.readers._source import (
+    guarded,
+    items,
+    lines,
+    never_silent,
+    odd_is_not_ours,
+    peek,
+    peek_lines,
+)
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import epoch_ns
 
@@ -28,6 +36,7 @@ class OtlpReader:
     name = "otlp"
     title = "OpenTelemetry OTLP/JSON (collector file, SDK file exporter, Tempo)"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """95 when the head holds one of OTLP's own top keys."""
         first = peek_lines(file.head)[:3] or (peek(file.head),)
@@ -40,20 +49,17 @@ class OtlpReader:
                 return 95
         return 0
 
+    @never_silent
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records of each span in the file's order."""
-        runs, key, count, others = SpanRuns(file), file_key(file), 0, 0
-        for line, value in _values(file, damage):
-            if not isinstance(value, Mapping):
+        runs, key = SpanRuns(file), file_key(file)
+        for number, (line, value) in enumerate(_values(file, damage)):
+            if isinstance(value, Mapping):
+                spans = spans_of(value, fallback=f"{key}:{number}")
+                records = (record for span in spans for record in runs.records(runs.place(span, line)))
+                yield from guarded(records, file, damage, line=line, what="spans")
+            else:
                 damage.bad(file=file.name, line=line, offset=None, reason="not_object", data=str(value)[:200])
-                continue
-            others += any(name in value for name in _OTHERS)
-            for span in spans_of(value, fallback=f"{key}:{count}"):
-                count += 1
-                yield from runs.records(runs.place(span, line))
-        if not count:
-            reason = f"no_spans: {others} objects with logs or metrics, none with spans"
-            damage.bad(file=file.name, line=None, offset=None, reason=reason, data=file.head[:200])
 
 
 def _values(file: InputFile, damage: DamageReport) -> Iterator[tuple[int | None, Any]]:

@@ -9,7 +9,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, peek, peek_lines
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import iso_ns
 
@@ -20,6 +20,7 @@ class PhoenixReader:
     name = "phoenix"
     title = "Arize Phoenix spans (OpenInference)"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the first element has `context`, `parent_id` and `span_kind`."""
         top = peek(file.head)

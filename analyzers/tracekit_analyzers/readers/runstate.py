@@ -15,7 +15,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import role_of, text_of, usage_of
 from tracekit_analyzers.readers._run import Run, json_text
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 
 _ARGUMENTS = ("arguments", "input", "code", "action", "queries", "operation")
 
@@ -26,6 +26,7 @@ class RunStateReader:
     name = "runstate"
     title = "OpenAI Agents SDK RunState"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """95 when the top object has the schema version and the fields of a state."""
         top = peek(file.head)

@@ -12,7 +12,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, peek, peek_lines
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import epoch_ns
 from tracekit_analyzers.readers.otlp import attributes_of
@@ -24,6 +24,7 @@ class SpanSamplesReader:
     name = "span_samples"
     title = "Single spans of coding agents (OpenCode, Gemini CLI, Codex)"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """85 when the first object has `spanName` and `attributes`."""
         top = peek(file.head)

@@ -16,7 +16,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import calls_of, chat_message, role_of, text_of
 from tracekit_analyzers.readers._run import Run, json_text
-from tracekit_analyzers.readers._source import never_silent, peek, whole
+from tracekit_analyzers.readers._source import never_silent, odd_is_not_ours, peek, whole
 
 
 class SweAgentReader:
@@ -25,6 +25,7 @@ class SweAgentReader:
     name = "sweagent"
     title = "SWE-agent trajectory"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 for a trajectory of actions and observations, 80 for a history of SWE-agent's messages."""
         top = peek(file.head)

@@ -16,7 +16,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import calls_of, text_of
 from tracekit_analyzers.readers._run import Run, json_text
-from tracekit_analyzers.readers._source import items, never_silent, peek
+from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 from tracekit_analyzers.readers._spans import span_ids
 
 _PEOPLE = frozenset({"user", "question", "task"})
@@ -30,6 +30,7 @@ class TapeAgentsReader:
     name = "tapeagents"
     title = "TapeAgents tape"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the top object has `metadata` and steps with a `kind`."""
         top = peek(file.head)

@@ -13,7 +13,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import chat_message
 from tracekit_analyzers.readers._run import Run
-from tracekit_analyzers.readers._source import never_silent
+from tracekit_analyzers.readers._source import never_silent, odd_is_not_ours
 from tracekit_analyzers.readers._sqlite import opened, tables
 from tracekit_analyzers.readers._time import ASSUMED_ZONE, has_zone, iso_ns
 from tracekit_analyzers.readers.tapeagents import tape_records
@@ -31,6 +31,7 @@ class TapeAgentsSqliteReader:
     name = "tapeagents_sqlite"
     title = "TapeAgents SQLite store"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """95 when the file has the two tables."""
         return 95 if {"LLMCalls", "Tapes"} <= tables(file) else 0

@@ -16,7 +16,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import chat_message
 from tracekit_analyzers.readers._run import Run
-from tracekit_analyzers.readers._source import never_silent, peek, whole
+from tracekit_analyzers.readers._source import never_silent, odd_is_not_ours, peek, whole
 
 _CODES = {
     1: "unknown tool",
@@ -43,6 +43,7 @@ class ToolBenchReader:
     name = "toolbench"
     title = "ToolBench answer tree"
 
+    @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
         """90 when the top object has a tree of nodes with `node_type`."""
         top = peek(file.head)
