@@ -463,4 +463,84 @@ def test_undo_runs_in_reverse_order_and_lists_what_is_left_in_place(faults: Faul
     state = state_of("t")
     assert state.task.status is TaskStatus.FAILED
     assert "left in place: tell" in str(state.task.error)
+    assert "nobody knows whether it happened: pay" in str(state.task.error)
     assert [row.status.value for row in state.compensations] == ["success", "skipped", "success"]
+
+
+@tracekit.tool(effect="write")
+def cancel(name: str) -> None:
+    world.append(f"undo {name}")
+
+
+@tracekit.tool(effect="write", undo=cancel)
+def reserve(name: str) -> str:
+    world.append(f"book {name}")
+    return name
+
+
+@tracekit.task
+def journey(run: tracekit.Run) -> None:
+    reserve("flight")
+    reserve("hotel")
+    pay(5)
+
+
+def begin_rollback(faults: Faults) -> None:
+    """A journey that a person wants to be rolled back."""
+    faults.drop_answer(pay)
+    with pytest.raises(tracekit.RequiresReview) as stop:
+        journey.start(task_id="t")
+    decide(stop.value.review_id, "rollback", by="ann")
+
+
+@pytest.mark.parametrize(
+    "point", ["after_commit:undo_planned", "before_commit:undone", "before_commit:before_effect"]
+)
+def test_a_rollback_that_broke_goes_on_where_it_was(faults: Faults, point: str) -> None:
+    begin_rollback(faults)
+    faults.disk_full_at(point)
+    with pytest.raises(OSError, match="No space left"):
+        tracekit.resume("t")
+
+    with pytest.raises(TracekitError, match="rolled back"):
+        tracekit.resume("t")
+
+    assert world[-2:] == ["undo hotel", "undo flight"]
+    assert world.count("undo hotel") == 1
+    assert state_of("t").task.status is TaskStatus.FAILED
+
+
+def test_an_undo_of_unknown_outcome_waits_for_a_person_and_the_task_does_not_run_again(
+    faults: Faults,
+) -> None:
+    begin_rollback(faults)
+    faults.drop_answer(cancel)
+
+    with pytest.raises(tracekit.RequiresReview, match="cancel was sent") as stop:
+        tracekit.resume("t")
+    decide(stop.value.review_id, "done", by="ann")
+    with pytest.raises(TracekitError, match="rolled back"):
+        tracekit.resume("t")
+
+    assert [entry for entry in world if "undo" in entry] == ["undo hotel", "undo flight"]
+    assert [entry for entry in world if "book" in entry] == ["book flight", "book hotel"]
+    assert state_of("t").task.status is TaskStatus.FAILED
+
+
+def test_an_expired_question_is_asked_anew(faults: Faults, settable_clock: SettableClock) -> None:
+    @tracekit.task(review_expires_s=60)
+    def pays(run: tracekit.Run) -> Any:
+        return run.tool(pay, 5)
+
+    faults.drop_answer(pay)
+    with pytest.raises(tracekit.RequiresReview) as first:
+        pays.start(task_id="t")
+    settable_clock.move(61)
+    with pytest.raises(Conflict, match="expired"):
+        decide(first.value.review_id, "retry", by="ann")
+
+    with pytest.raises(tracekit.RequiresReview) as second:
+        tracekit.resume("t")
+
+    assert second.value.review_id != first.value.review_id
+    assert len(world) == 1

@@ -12,8 +12,9 @@ from tracekit.model import TaskStatus
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
+    words = [status.value for status in TaskStatus]
     parser.add_argument(
-        "--status", action="append", default=[], help="only tasks of this status; may be repeated"
+        "--status", action="append", default=[], choices=words, help="only these; may be repeated"
     )
     parser.add_argument(
         "--stuck", action="store_true", help="only tasks that nobody will ever pick up by themselves"

@@ -9,13 +9,12 @@ from __future__ import annotations
 import getpass
 from typing import Any
 
-from tracekit import clock
 from tracekit.config import settings
 from tracekit.durable.decide import Table
 from tracekit.durable.finding import find_task, load_app
 from tracekit.durable.owning import Ownership, existing_store, ownership
 from tracekit.durable.plan import AtRisk, Plan, make_plan
-from tracekit.durable.reviewing import requires_review
+from tracekit.durable.reviewing import is_open, requires_review
 from tracekit.durable.session import Session, blob, now_ms
 from tracekit.durable.task import Task, registered_task
 from tracekit.errors import TracekitError
@@ -41,7 +40,7 @@ def plan(task_id: str, *, store: str | Store | None = None, app: str | None = No
         load_app(app)
     task = _task_if_there(state.task)
     table = task.options.table if task is not None and task.options.table is not None else Table.standard()
-    return make_plan(state, table, now_ms=now_ms())
+    return make_plan(state, table)
 
 
 def _task_if_there(row: TaskRow) -> Task[Any] | None:
@@ -202,9 +201,7 @@ def _review(store: Store, review_id: str) -> ReviewRow:
 
 
 def _open_reviews(store: Store, task_id: str) -> list[ReviewRow]:
-    now = clock.now_ms()
-    rows = _state(store, task_id).reviews
-    return [row for row in rows if row.status == "open" and (row.expires_ms is None or row.expires_ms > now)]
+    return [row for row in _state(store, task_id).reviews if is_open(row)]
 
 
 def _state(store: Store, task_id: str, *, with_bodies: bool = False) -> TaskState:

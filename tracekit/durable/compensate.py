@@ -41,7 +41,9 @@ def roll_back(session: Session, review: ReviewRow | None) -> Op[None]:
         if row.status is EffectStatus.PENDING:
             yield from _undo(session, row)
     left = [row.tool for row in session.compensations.values() if row.status is EffectStatus.SKIPPED]
+    unknown = [row.tool for row in session.effects.values() if row.status is EffectStatus.EXECUTED_UNKNOWN]
     text = "rolled back" + (f"; left in place: {', '.join(left)}" if left else "")
+    text += f"; nobody knows whether it happened: {', '.join(unknown)}" if unknown else ""
     yield from commit(
         "task_failed",
         UpdateTask(
@@ -50,14 +52,14 @@ def roll_back(session: Session, review: ReviewRow | None) -> Op[None]:
                 "error": orjson.dumps({"type": "rolled_back", "message": text}).decode(),
             }
         ),
-        event("rolled_back", None, left_in_place=left),
+        event("rolled_back", None, left_in_place=left, unknown=unknown),
         durable=True,
     )
 
 
 def _plan(session: Session, review: ReviewRow) -> Op[None]:
     """Store the whole undo in one transaction with the use of the decision."""
-    done = [row for row in session.effects.values() if _may_have_happened(row)]
+    done = [row for row in session.effects.values() if _happened(row)]
     writes: list[Write] = []
     for number, effect in enumerate(sorted(done, key=lambda row: -(row.outcome_ms or row.intent_ms)), 1):
         row, blobs = _compensation(session, number, effect)
@@ -73,7 +75,7 @@ def _plan(session: Session, review: ReviewRow) -> Op[None]:
     )
 
 
-def _may_have_happened(effect: EffectRow) -> bool:
+def _happened(effect: EffectRow) -> bool:
     return effect.status is EffectStatus.SUCCESS and not effect.place.startswith("undo")
 
 

@@ -217,7 +217,8 @@ def _carry_out_decisions(session: Session) -> Op[None]:
         elif review.reason in ("divergence", "limit.recoveries") and review.decision == "retry":
             fresh = {"recoveries": 0} if review.reason == "limit.recoveries" else {}
             yield from commit("decision_used", UseReview(review.review_id), UpdateTask(fresh), durable=True)
-    if session.task.status is TaskStatus.ROLLING_BACK:
+    # A review in the middle of a rollback takes the task's status; the stored list says what was going on.
+    if session.compensations or session.task.status is TaskStatus.ROLLING_BACK:
         yield from roll_back(session, None)
         raise TaskEnded("task.rolled_back", f"task {session.task.task_id!r} was rolled back")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import orjson
 
 from tracekit.durable.decide import Action, Facts, Table
+from tracekit.durable.reviewing import is_open
 from tracekit.durable.settle import settle_means
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
 from tracekit.snapshot import decode
@@ -65,11 +66,11 @@ class Plan:
         return self.action == "review"
 
 
-def make_plan(state: TaskState, table: Table, *, now_ms: int) -> Plan:
+def make_plan(state: TaskState, table: Table) -> Plan:
     """The plan for the task of *state*."""
     task = state.task
     finished = [row for row in state.steps if row.status in (StepStatus.OK, StepStatus.SKIPPED)]
-    open_reviews = [row for row in state.reviews if _is_open(row, now_ms)]
+    open_reviews = [row for row in state.reviews if is_open(row)]
     at_risk = tuple(_at_risk(state, row, table) for row in state.effects if _is_unsettled(row))
     action, recommendation, rule_id = _action(state, table, open_reviews, at_risk)
     return Plan(
@@ -94,10 +95,6 @@ def make_plan(state: TaskState, table: Table, *, now_ms: int) -> Plan:
         tuple(f"{row.name} at {row.place}" for row in state.steps if row.status is StepStatus.SKIPPED),
         task.owner,
     )
-
-
-def _is_open(review: ReviewRow, now_ms: int) -> bool:
-    return review.status == "open" and (review.expires_ms is None or review.expires_ms > now_ms)
 
 
 def _is_unsettled(effect: EffectRow) -> bool:

@@ -30,6 +30,11 @@ OPTIONS = {
 STANDARD_OPTIONS = ("retry", "rollback", "abort")
 
 
+def is_open(row: ReviewRow) -> bool:
+    """Whether the question still waits for its answer."""
+    return row.status == "open" and (row.expires_ms is None or row.expires_ms > now_ms())
+
+
 def review_row(
     session: Session,
     *,
@@ -44,12 +49,9 @@ def review_row(
     options: tuple[str, ...] = (),
 ) -> ReviewRow:
     """The question as a row; its id is the same when the same question comes up again while it is open."""
-    asked = sum(row.place == place and row.reason == reason for row in session.reviews.values())
-    still_open = any(
-        row.place == place and row.reason == reason and row.status == "open"
-        for row in session.reviews.values()
-    )
-    number = asked if still_open else asked + 1
+    asked = [row for row in session.reviews.values() if (row.place, row.reason) == (place, reason)]
+    still_open = any(is_open(row) for row in asked)
+    number = len(asked) if still_open else len(asked) + 1
     name = digest("\x1f".join((session.task.task_id, place or "", reason, str(number))).encode())[:12]
     panel = {
         "goal": session.task.goal,
