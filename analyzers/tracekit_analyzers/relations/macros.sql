@@ -27,9 +27,8 @@ create or replace macro plain(value, type) as case
   when type = 'VARCHAR' then value ->> '$' else cast(value as varchar) end;
 
 -- Words of a free text that may name something: they hold a digit, or an @.
-create or replace macro id_like_words(said) as list_distinct(list_filter(
-  regexp_extract_all(said, '[A-Za-z0-9#$][A-Za-z0-9_@.#/:+-]*[A-Za-z0-9]|[0-9]'),
-  lambda word: regexp_matches(word, '[0-9@]')));
+create or replace macro id_like_words(said) as list_distinct(regexp_extract_all(said,
+  '[A-Za-z0-9#$_.+@-]*[0-9@][A-Za-z0-9_@.#/:+-]*[A-Za-z0-9]|[A-Za-z#$_.+-]*[0-9]'));
 
 -- A JSON path with every position in a list written as [].
 create or replace macro without_positions(path) as regexp_replace(path, '\[[0-9]+\]', '[]', 'g');
