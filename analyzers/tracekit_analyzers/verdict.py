@@ -17,6 +17,7 @@ from tracekit_analyzers.model import Diagnosis
 EXPLANATIONS = (
     "parameter.altered",
     "parameter.truncated",
+    "parameter.generated",
     "output.unparseable",
     "output.missing_field",
     "parameter.unknown_reference",
@@ -28,7 +29,7 @@ EXPLANATIONS = (
 
 SYMPTOMS = frozenset(
     {
-        "parameter.generated",
+        "orchestration.unanswered",
         "parameter.wrong_value",
         "tool.rejected",
         "tool.not_found",
@@ -143,7 +144,7 @@ def _merged(group: list[Diagnosis]) -> Diagnosis:
     return replace(first, evidence=tuple(evidence))
 
 
-def _weight(diagnosis: Diagnosis) -> tuple[int, float, str, str]:
+def _weight(diagnosis: Diagnosis) -> tuple[int, int, float, str, str]:
     """Order in which the diagnoses of one step stand for it."""
     if diagnosis.code in EXPLANATIONS and diagnosis.code not in SOFT:
         tier = 1
@@ -152,7 +153,8 @@ def _weight(diagnosis: Diagnosis) -> tuple[int, float, str, str]:
     else:
         # A time-out, a broken connection or a missing right needs no explanation from the arguments.
         tier = 2 if diagnosis.code in SYMPTOMS else 0
-    return (tier, -diagnosis.confidence, diagnosis.code, diagnosis.rule)
+    place = EXPLANATIONS.index(diagnosis.code) if tier == 1 else 0
+    return (tier, place, -diagnosis.confidence, diagnosis.code, diagnosis.rule)
 
 
 class _Course:

@@ -6,13 +6,13 @@ WITH acts AS (
   FROM steps s
   WHERE s.kind = 'model' AND s.trace_id NOT IN (SELECT trace_id FROM talk_claims)
     AND (contains(s.raw, '```')
-         OR EXISTS (SELECT 1 FROM calls c WHERE c.trace_id = s.trace_id AND c.asked_step = s.step_id)
+         OR EXISTS (SELECT 1 FROM calls c WHERE c.trace_id = s.trace_id AND c.asked_step = s.step_id AND closes_run(c.name))
          OR EXISTS (SELECT 1 FROM signals g WHERE g.trace_id = s.trace_id AND g.step_id = s.parent_step_id AND g.kind = 'step'))
 ), sources AS (
   SELECT s.trace_id,
     count(*) FILTER (s.kind = 'tool') AS tools,
     count(*) FILTER (s.kind = 'tool' AND s.status = 'ok' AND g.step_id IS NULL AND s.output_text IS NOT NULL
-      AND NOT regexp_matches(lower(s.tool_name), '(^|_)(final|finish|submit|answer|done|terminate)')) AS good,
+      AND NOT closes_run(s.tool_name)) AS good,
     count(*) FILTER (s.kind = 'agent') AS agents, count(g.step_id) AS failures
   FROM steps s LEFT JOIN signals g ON g.trace_id = s.trace_id AND g.step_id = s.step_id
   GROUP BY s.trace_id

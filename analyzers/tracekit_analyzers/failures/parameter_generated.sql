@@ -1,4 +1,18 @@
--- One row: a call whose arguments were refused for their form, or a failed call that does not fit the tool's schema.
+-- One row: a call whose arguments were refused for their form, or a failed call without a key that all good calls have.
+WITH good AS (
+  SELECT s.tool_name, count(*) OVER (PARTITION BY s.tool_name) AS total, json_keys(s.input) AS keys
+  FROM steps s ANTI JOIN signals g ON g.trace_id = s.trace_id AND g.step_id = s.step_id
+  WHERE s.kind = 'tool' AND s.status = 'ok' AND json_type(s.input) = 'OBJECT'
+    AND s.tool_name IN (SELECT tool_name FROM signals WHERE code IN ('tool.error', 'tool.hidden_error', 'tool.rejected'))
+), needed AS (
+  SELECT tool_name, key FROM (SELECT tool_name, total, unnest(keys) AS key FROM good)
+  GROUP BY tool_name, key HAVING count(*) = any_value(total) AND count(*) >= 5
+), incomplete AS (
+  SELECT s.trace_id, s.step_id, list(n.key ORDER BY n.key) AS missing
+  FROM signals g JOIN steps s ON s.trace_id = g.trace_id AND s.step_id = g.step_id JOIN needed n ON n.tool_name = s.tool_name
+  WHERE g.kind = 'tool' AND json_type(s.input) = 'OBJECT' AND NOT list_contains(json_keys(s.input), n.key)
+  GROUP BY s.trace_id, s.step_id
+)
 SELECT trace_id, failed_step, cause_step, confidence, rule, message, evidence
 FROM told_of_model('parameter.generated', 'refused its arguments')
 UNION ALL
@@ -7,11 +21,7 @@ SELECT g.trace_id, g.step_id, coalesce(a.asked_step, g.step_id), sure('parameter
   [fact(g.step_id, 'arguments lack what the tool needs', '$.input', array_to_string(m.missing, ', ')),
    fact(g.step_id, 'it failed', '$.output', g.said)]
 FROM signals g
-JOIN (SELECT s.trace_id, s.step_id,
-        list_filter(CAST(f.schema -> '$.required' AS VARCHAR[]), lambda k: NOT list_contains(json_keys(s.input), k)) AS missing
-      FROM steps s JOIN tool_facts f ON f.tool_name = s.tool_name
-      WHERE s.kind = 'tool' AND json_type(s.input) = 'OBJECT' AND json_type(f.schema, '$.required') = 'ARRAY' AND f.good_calls >= 3) m
-  ON m.trace_id = g.trace_id AND m.step_id = g.step_id
+JOIN incomplete m ON m.trace_id = g.trace_id AND m.step_id = g.step_id
 LEFT JOIN askers a ON a.trace_id = g.trace_id AND a.step_id = g.step_id
-WHERE g.code IN ('tool.error', 'tool.hidden_error', 'tool.rejected') AND len(m.missing) > 0
+WHERE g.code IN ('tool.error', 'tool.hidden_error', 'tool.rejected')
 ORDER BY trace_id, failed_step;

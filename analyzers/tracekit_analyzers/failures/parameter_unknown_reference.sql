@@ -1,15 +1,21 @@
 -- One row: a tool step with an id-like argument that nothing before it holds, though ids of its kind usually come from somewhere.
-WITH ids AS (
+WITH told AS (
+  -- Where nothing that a user or a system said is on record, an id without a source says nothing.
+  SELECT DISTINCT trace_id FROM messages WHERE role IN ('user', 'system', 'developer', 'human')
+  UNION SELECT trace_id FROM steps WHERE kind IN ('task', 'agent') AND input IS NOT NULL
+), ids AS (
   SELECT l.trace_id, l.step_id, l.seq, s.tool_name, l.path, lower(l.key) AS key, l.value,
     -- Two ids are of one shape when their words and numbers stand alike: `credit_card_7334` and `paypal_12` are `a_9`.
     regexp_replace(regexp_replace(regexp_replace(lower(l.value), '[a-z]*\d+[a-z][a-z0-9]*|[a-z]+\d[a-z0-9]*', 'W', 'g'),
       '[a-z]+([_:-][a-z]+)*', 'a', 'g'), '\d+', '9', 'g') AS shape
-  FROM leaves l JOIN steps s ON s.trace_id = l.trace_id AND s.step_id = l.step_id
+  FROM leaves l JOIN steps s ON s.trace_id = l.trace_id AND s.step_id = l.step_id SEMI JOIN told ON told.trace_id = l.trace_id
   WHERE l.side = 'input' AND l.type <> 'token' AND s.kind = 'tool' AND length(l.value) BETWEEN 4 AND 64
     AND regexp_matches(l.key, '(?i)(^|_|-)(id|ids|uuid|guid|number|no|num|ref|reference|sku|account|order|ticket|invoice|reservation)$|[a-z](Id|ID|Ids|Number|Ref)$')
     AND NOT regexp_matches(l.key, '(?i)phone|fax|house|street|page|line|port|room|session|request|trace|span|run|idempotency')
     AND regexp_matches(l.value, '^[#A-Za-z0-9][A-Za-z0-9_:#-]*$') AND regexp_matches(l.value, '\d')
     AND NOT regexp_matches(l.value, '^\d{4}-\d{2}(-\d{2})?|^\d{1,2}:\d{2}|^\d{1,4}$')
+  -- After its first use the answer may echo it: only the first says where it came from.
+  QUALIFY dense_rank() OVER (PARTITION BY l.trace_id, l.value ORDER BY l.seq) = 1
 ), found AS (
   SELECT DISTINCT trace_id, step_id, path FROM origins WHERE origin_side IN ('output', 'user', 'system', 'assistant')
 ), marked AS (

@@ -39,6 +39,8 @@ CREATE OR REPLACE TEMP MACRO worded_code(said) AS CASE
     THEN 'timeout.unavailable'
   WHEN regexp_matches(said, 'timed? ?-?out|timeout|deadline.?exceeded|no (answer|response|reply) (came|within|was received|from)|outcomeunknown|outcome unknown')
     THEN 'timeout.no_answer'
+  WHEN regexp_matches(said, '(unboundlocal|attribute|name|zerodivision|index|import|modulenotfound|assertion|notimplemented|syntax|indentation)error\b')
+    THEN 'tool.error'
   WHEN regexp_matches(said, '(unknown|no such|invalid|nonexistent|unrecogni[sz]ed) (tool|function|action)|(tool|function) [^ ]{1,80} (is |was )?(not found|not registered|not available|does not exist)|tool not found|function not found')
     THEN 'output.unknown_tool'
   WHEN regexp_matches(said, 'no such (endpoint|route)|(endpoint|route|api)\b.{0,80}(does not|doesn''t) exists?|(endpoint|route) not found|^method not found|no longer (exists|supported|available)|has been (removed|retired|renamed)|\b410 gone|api version|(unknown|unexpected|no such) (field|column|key|property) .{0,60}(response|answer|reply)')

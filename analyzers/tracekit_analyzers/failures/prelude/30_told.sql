@@ -25,3 +25,6 @@ SELECT t.* EXCLUDE (cause_step, evidence), coalesce(a.asked_step, t.failed_step)
   CASE WHEN a.asked_arguments IS NULL THEN t.evidence
        ELSE list_append(t.evidence, fact(a.asked_step, 'the model asked with these arguments', '$.raw', a.asked_arguments)) END AS evidence
 FROM told(wanted, saying) t LEFT JOIN askers a ON a.trace_id = t.trace_id AND a.step_id = t.failed_step;
+
+-- Whether a tool is the one by which an agent gives its answer; nothing is learned from it.
+CREATE OR REPLACE TEMP MACRO closes_run(tool) AS coalesce(regexp_matches(lower(tool), '(^|_)(final|finish|submit|answer|done|terminate)'), false);
