@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tracekit.testing.plugin"]
+"""May stand in no folder below this one: pytest takes plugins for the whole suite or not at all."""
+
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:

@@ -11,8 +11,6 @@ from tracekit import config
 from tracekit.durable.owning import close_all
 from tracekit.recording.setup import shutdown
 
-pytest_plugins = ["tracekit.testing.plugin"]
-
 
 @pytest.fixture(autouse=True)
 def own_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
