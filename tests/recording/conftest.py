@@ -39,6 +39,7 @@ def lines_of() -> Callable[[Path], list[dict[str, Any]]]:
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
     """A home in which recording is on for the time of the test."""
+    config.reset()
     setup.init(service="test", home=tmp_path / "home")
     yield tmp_path / "home"
     setup.shutdown()

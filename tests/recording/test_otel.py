@@ -36,6 +36,7 @@ def provider(exporter: InMemorySpanExporter, tmp_path: Path) -> Iterator[TracerP
     """A provider that was there before, with an exporter of its own, and recording that joined it."""
     there = TracerProvider(shutdown_on_exit=False)
     there.add_span_processor(SimpleSpanProcessor(exporter))
+    config.reset()
     setup.init(service="test", home=tmp_path / "home", tracer_provider=there)
     yield there
     setup.shutdown()

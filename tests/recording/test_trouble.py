@@ -110,7 +110,7 @@ def test_a_file_closed_or_replaced_under_us_is_followed_by_a_new_one(
     os.close(number)
     other = os.open(tmp_path / "other", os.O_CREAT | os.O_WRONLY)
     assert other == number
-    writer._checked_s = 0.0  # as if the last look at the file were long ago
+    writer._look_at_s = 0.0  # as if the last look at the file were long ago
     recorder().begin("step", "third").finish()
     os.close(other)
 
@@ -125,7 +125,7 @@ def test_a_deleted_file_is_followed_by_a_new_one(home: Path, lines_of: Lines) ->
     assert writer is not None
     assert writer.path is not None
     writer.path.unlink()
-    writer._checked_s = 0.0
+    writer._look_at_s = 0.0
     recorder().begin("step", "second").finish()
 
     assert {line["name"] for line in lines_of(home) if line["record"] == "step"} == {"second"}

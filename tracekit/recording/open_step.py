@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any
 
+import orjson
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.trace import Span
@@ -16,8 +17,9 @@ from tracekit.model import StepKind, StepStatus, ToolCall, Usage
 from tracekit.recording import wire
 from tracekit.recording.log import StepLog
 from tracekit.recording.spans import StepRef, attach, detach
-from tracekit.recording.step_lines import NOT_GIVEN, Kept, StepEnd, StepStart, end_line, start_line
+from tracekit.recording.step_lines import NOT_GIVEN, StepEnd, StepStart, end_line, fixed_fields, start_line
 
+_NOTHING_SAID = StepEnd(StepStatus.OK)
 CURRENT_STEP = otel_context.create_key("tracekit-step")
 
 
@@ -49,26 +51,38 @@ class OpenStep:
         "__weakref__",
         "_attributes",
         "_finished",
-        "_kept",
+        "_fixed",
         "_log",
         "_pid",
         "_said",
+        "_seq",
+        "_shown",
         "_started_s",
+        "kind",
         "left_elsewhere",
         "parent",
         "ref",
         "span",
+        "tool_name",
     )
 
     def __init__(self, log: StepLog, span: Span, ref: StepRef, parent: StepRef | None) -> None:
         self._log = log
         self._pid = log.who.pid
-        self._kept: Kept | None = None
         self._finished = False
+        self._fixed: Mapping[str, Any] | None = None
+        self._attributes: Mapping[str, Any] | None = None
+        self._shown: orjson.Fragment | None = None
+        self._said = _NOTHING_SAID
+        self._seq = 0
+        self._started_s = 0.0
         self.span = span
         self.ref = ref
         self.parent = parent
         """The step above, in this process or another; None for a root."""
+        self.kind: StepKind | None = None
+        """What the step is; None for one whose start could not be recorded."""
+        self.tool_name: str | None = None
         self.left_elsewhere = False
         """Its block ended in another task or thread than it began in: it must not be taken for current."""
 
@@ -76,7 +90,9 @@ class OpenStep:
         """Write the `running` line and tell the span what has its place there."""
         log, ref = self._log, self.ref
         self._started_s = clock.current().monotonic_s()
-        self._attributes = start.attributes
+        self.kind = start.kind
+        self.tool_name = start.tool_name or start.name
+        self._seq = seq = log.step_started(ref.trace_id)
         self._said = StepEnd(
             StepStatus.OK,
             model=start.model,
@@ -85,45 +101,30 @@ class OpenStep:
             tries=start.tries,
             reinfers=start.reinfers,
         )
-        self._kept = kept = Kept(
-            ref.trace_id,
-            ref.step_id,
-            self.parent.step_id if self.parent else None,
-            log.step_started(ref.trace_id),
-            log.who.process_id,
-            log.who.pid,
-            clock.rfc3339(started_ns),
-            start.kind.value,
-            start.name,
-            start.task_id,
-            start.attempt,
-            start.tool_name,
-            start.call_id,
-            start.agent,
-            start.depends_on,
-        )
+        self._attributes = start.attributes
         context = None
         if start.messages is not None:
             context = log.refer_context(ref.trace_id, start.messages, complete=start.context_complete)
         if self.span.is_recording():
             wire.on_start(self.span, start, context, log)
-        if log.writer is not None:
-            log.write(lambda values: start_line(kept, start, context, log.options, values))
-
-    @property
-    def kind(self) -> StepKind | None:
-        """What the step is; None for one that could not be recorded."""
-        return StepKind(self._kept.kind) if self._kept else None
-
-    @property
-    def tool_name(self) -> str | None:
-        """The tool that a tool step calls."""
-        return (self._kept.tool_name or self._kept.name) if self._kept else None
+        if log.writer is None:
+            return
+        started_at = clock.rfc3339(started_ns)
+        self._fixed = fixed = fixed_fields(ref, self.parent, seq, started_at, start, log.who, log.values)
+        shown = self._shown_attributes()
+        log.write(lambda values: start_line(fixed, start, shown, context, log.options, values))
 
     def note(self, **attributes: Any) -> None:
         """Add attributes that the end line and the span will show; a finished step stays as it is."""
-        if self._kept and not self._finished:
+        if not self._finished:
             self._attributes = {**(self._attributes or {}), **attributes}
+            self._shown = None
+
+    def _shown_attributes(self) -> orjson.Fragment | None:
+        """The `attributes` field, made once for both lines."""
+        if self._shown is None and self._attributes:
+            self._shown = self._log.values.fragment(self._attributes)
+        return self._shown
 
     def active(self) -> Active:
         """A block in which the step is the parent of what happens, also across `await`."""
@@ -150,7 +151,7 @@ class OpenStep:
         if self._finished or self._pid != os.getpid():
             return  # a forked child leaves the steps of its parent to the parent
         try:
-            said = self._said if self._kept else StepEnd(StepStatus.OK)
+            said = self._said
             if attributes:
                 self.note(**attributes)
             self._finished = True
@@ -175,27 +176,20 @@ class OpenStep:
 
     def learn(self, **fields: Any) -> None:
         """Take over what another instrumentation told of the same call; `finish` has the last word."""
-        if self._kept and not self._finished:
+        if not self._finished:
             self._said = self._said._replace(**fields)
 
     def _finish(self, end: StepEnd) -> None:
-        kept, log = self._kept, self._log
-        if kept is None:
-            return
+        log, fixed = self._log, self._fixed
+        if self.kind is None:
+            return  # its start could not be recorded
         ended_ns = clock.now_ns()
         duration_ms = round((clock.current().monotonic_s() - self._started_s) * 1e3, 6)
-
-        if log.writer is not None:
-            finished_at = clock.rfc3339(ended_ns)
-            attributes = self._attributes
-            log.write(
-                lambda values: {
-                    **end_line(kept, end, attributes, log.options, values),
-                    "finished_at": finished_at,
-                    "duration_ms": duration_ms,
-                }
-            )
-        log.step_finished(kept.trace_id)
+        if fixed is not None:
+            times = {"finished_at": clock.rfc3339(ended_ns), "duration_ms": duration_ms}
+            shown = self._shown_attributes()
+            log.write(lambda values: end_line(fixed, end, shown, log.options, values) | times)
+        log.step_finished(self.ref.trace_id)
         if self.span.is_recording():
-            wire.on_end(self.span, kept.seq, end, self._attributes, log)
+            wire.on_end(self.span, self._seq, end, self._attributes, log)
         self.span.end(ended_ns)

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from tracekit.config import Settings
 from tracekit.model import ContextRef, StepKind, StepStatus, ToolCall, Usage
 from tracekit.recording.failure import error_fields
+from tracekit.recording.identity import ProcessIdentity
+from tracekit.recording.spans import StepRef
 from tracekit.recording.values import Values
 
 NOT_GIVEN: Final[Any] = ...
@@ -55,32 +59,53 @@ class StepEnd(NamedTuple):
     attributes: Mapping[str, Any] | None = None
 
 
-class Kept(NamedTuple):
-    """What an open step remembers for its end line: ids and figures, never what went in."""
-
-    trace_id: str
-    step_id: str
-    parent_step_id: str | None
-    seq: int
-    process_id: str
-    pid: int
-    started_at: str
-    kind: str
-    name: str
-    task_id: str | None
-    attempt: int
-    tool_name: str | None
-    call_id: str | None
-    agent: str | None
-    depends_on: tuple[str, ...]
+def fixed_fields(
+    ref: StepRef,
+    parent: StepRef | None,
+    seq: int,
+    started_at: str,
+    start: StepStart,
+    who: ProcessIdentity,
+    values: Values,
+) -> dict[str, Any]:
+    """What both lines of a step say alike, ready to be written; fields that are not known are left out."""
+    line: dict[str, Any] = {
+        "record": "step",
+        "trace_id": ref.trace_id,
+        "step_id": ref.step_id,
+        "parent_step_id": parent.step_id if parent else None,
+        "seq": seq,
+        "attempt": start.attempt,
+        "process_id": who.process_id,
+        "pid": who.pid,
+        "kind": start.kind.value,
+        "name": values.label(start.name),
+        "started_at": started_at,
+    }
+    if start.task_id is not None:
+        line["task_id"] = values.label(start.task_id)
+    if start.tool_name is not None:
+        line["tool_name"] = values.label(start.tool_name)
+    if start.call_id is not None:
+        line["call_id"] = values.fragment(start.call_id)
+    if start.agent is not None:
+        line["agent"] = values.label(start.agent)
+    if start.depends_on:
+        line["depends_on"] = start.depends_on
+    return line
 
 
 def start_line(
-    kept: Kept, start: StepStart, context: ContextRef | None, options: Settings, values: Values
+    fixed: Mapping[str, Any],
+    start: StepStart,
+    attributes: orjson.Fragment | None,
+    context: ContextRef | None,
+    options: Settings,
+    values: Values,
 ) -> dict[str, Any]:
     """The line that is written when a step starts."""
-    line = _common(kept, "running", values)
-    _add_changing(line, start, start.attributes, values)
+    line = {**fixed, "status": "running"}
+    _add_changing(line, start, attributes, values)
     if start.input is not NOT_GIVEN and options.capture_input:
         line["input_snapshot"] = values.fragment(start.input)
     if start.raw is not None and options.capture_input:
@@ -91,10 +116,14 @@ def start_line(
 
 
 def end_line(
-    kept: Kept, end: StepEnd, attributes: Mapping[str, Any] | None, options: Settings, values: Values
+    fixed: Mapping[str, Any],
+    end: StepEnd,
+    attributes: orjson.Fragment | None,
+    options: Settings,
+    values: Values,
 ) -> dict[str, Any]:
     """The line that is written when a step ends, times excepted; *end* holds what changed since the start."""
-    line = _common(kept, end.status.value, values)
+    line = {**fixed, "status": end.status.value}
     _add_changing(line, end, attributes, values)
     if end.output is not NOT_GIVEN and options.capture_output:
         line["output_snapshot"] = values.fragment(end.output)
@@ -132,37 +161,8 @@ def lost_line(
     return {**line, "attributes": values.fragment(attributes), "finished_at": finished_at}
 
 
-def _common(kept: Kept, status: str, values: Values) -> dict[str, Any]:
-    """What start line and end line say alike; fields that are not known are left out."""
-    line: dict[str, Any] = {
-        "record": "step",
-        "trace_id": kept.trace_id,
-        "step_id": kept.step_id,
-        "parent_step_id": kept.parent_step_id,
-        "seq": kept.seq,
-        "attempt": kept.attempt,
-        "process_id": kept.process_id,
-        "pid": kept.pid,
-        "kind": kept.kind,
-        "name": values.label(kept.name),
-        "started_at": kept.started_at,
-        "status": status,
-    }
-    if kept.task_id is not None:
-        line["task_id"] = values.label(kept.task_id)
-    if kept.tool_name is not None:
-        line["tool_name"] = values.label(kept.tool_name)
-    if kept.call_id is not None:
-        line["call_id"] = values.fragment(kept.call_id)
-    if kept.agent is not None:
-        line["agent"] = values.label(kept.agent)
-    if kept.depends_on:
-        line["depends_on"] = kept.depends_on
-    return line
-
-
 def _add_changing(
-    line: dict[str, Any], known: StepStart | StepEnd, attributes: Mapping[str, Any] | None, values: Values
+    line: dict[str, Any], known: StepStart | StepEnd, attributes: orjson.Fragment | None, values: Values
 ) -> None:
     """Fields that both ends of a step may tell, the end better."""
     line["tries"] = known.tries
@@ -173,8 +173,8 @@ def _add_changing(
         line["checkpoint"] = known.checkpoint
     if known.effect is not None:
         line["effect"] = values.fragment(known.effect)
-    if attributes:
-        line["attributes"] = values.fragment(attributes)
+    if attributes is not None:
+        line["attributes"] = attributes
 
 
 def context_object(ref: ContextRef) -> dict[str, Any]:

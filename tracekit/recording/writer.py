@@ -27,6 +27,7 @@ _log = logging.getLogger("tracekit")
 
 LOOK_AGAIN_S = 0.01
 """How often the file is looked at: whether it was closed, replaced or deleted under us (1 us each time)."""
+_NEW_FILE = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC
 RETRY_OPEN_S = 1.0
 """Wait after a failed open before the next one: an agent with no log must not pay for it at every step."""
 
@@ -56,7 +57,8 @@ class LogWriter:
         self._inode: tuple[int, int] | None = None
         self._size = 0
         self._retry_at_s = 0.0
-        self._checked_s = -math.inf
+        self._files_made = 0
+        self._look_at_s = -math.inf
         self._unreported = 0
         self._reason = ""
         self._warned = False
@@ -76,24 +78,39 @@ class LogWriter:
             return True
 
     def _write(self, line: bytes) -> None:
-        fd = self._usable_fd()
-        if self._unreported:
-            self._append(fd, lines.drops_line(self._unreported, self._reason))
-            self._unreported = 0
+        now_s = time.monotonic()
+        if not self._fds or now_s > self._look_at_s or self._size >= self._rotate_bytes or self._unreported:
+            self._look(now_s)
         try:
-            self._append(fd, line)
+            _write_whole(self._fds[-1], line)
         except OSError as error:
             if error.errno != errno.EBADF:
                 raise
-            self._checked_s = -math.inf  # somebody closed it since the last look
-            self._append(self._usable_fd(), line)
+            self._look(now_s)  # somebody closed it since the last look
+            _write_whole(self._fds[-1], line)
+        self._size += len(line)
+        self.lines_written += 1
+
+    def _look(self, now_s: float) -> None:
+        """See that the newest file is ours, open and not full, else open the next; tell losses in it."""
+        self._look_at_s = now_s + LOOK_AGAIN_S
+        if self._fds and not self._still_ours(self._fds[-1]):
+            self._fds.pop()
+            self._open()
+        elif not self._fds or self._size >= self._rotate_bytes:
+            self._open()
+        if self._unreported:
+            line = lines.drops_line(self._unreported, self._reason)
+            _write_whole(self._fds[-1], line)
+            self._unreported = 0
+            self.lines_written += 1
 
     def prepare(self) -> bool:
         """Open the file if there is none yet, or follow a full one; True if it is a new one."""
         with self._lock:
             before = self._inode
             try:
-                self._usable_fd()
+                self._look(time.monotonic())
             except OSError:
                 return False  # counted when the line itself is written
             return self._inode != before
@@ -117,22 +134,6 @@ class LogWriter:
                 continue  # somebody closed it already, which is what was wanted
         self._fds = []
 
-    def _append(self, fd: int, line: bytes) -> None:
-        _write_whole(fd, line)
-        self._size += len(line)
-        self.lines_written += 1
-
-    def _usable_fd(self) -> int:
-        now_s = time.monotonic()
-        if self._fds and now_s - self._checked_s > LOOK_AGAIN_S:
-            self._checked_s = now_s
-            if not self._still_ours(self._fds[-1]):
-                self._fds.pop()
-                return self._open()
-        if self._fds and self._size < self._rotate_bytes:
-            return self._fds[-1]
-        return self._open()
-
     def _still_ours(self, fd: int) -> bool:
         """Whether *fd* is our file still: closed by somebody, taken by another file, or deleted are all no."""
         try:
@@ -142,15 +143,19 @@ class LogWriter:
         self._size = found.st_size
         return (found.st_dev, found.st_ino) == self._inode and found.st_nlink > 0
 
-    def _open(self) -> int:
+    def _open(self) -> None:
         now_s = clock.current().monotonic_s()
         if now_s < self._retry_at_s:
             raise OSError(self._reason or "the log can't be opened")
-        self._retry_at_s = now_s + RETRY_OPEN_S
+        try:
+            self._open_next()
+        except OSError:
+            self._retry_at_s = now_s + RETRY_OPEN_S
+            raise
+
+    def _open_next(self) -> None:
         self._traces.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self._next_path()
-        fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        self._retry_at_s = 0.0
+        path, fd = self._new_file()
         # on a file system without locks liveness is told by the pid alone
         with contextlib.suppress(OSError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -166,18 +171,20 @@ class LogWriter:
         self._fds.append(fd)
         self.lines_written += 1
         self._on_new_file()
-        return fd
 
-    def _next_path(self) -> Path:
-        if self.path is not None:
-            stem = re.sub(r"(\.\d+)?\.jsonl$", "", self.path.name)
-            number = 2
-            while (self._traces / f"{stem}.{number}.jsonl").exists():
-                number += 1
-            return self._traces / f"{stem}.{number}.jsonl"
+    def _new_file(self) -> tuple[Path, int]:
+        """The next file of this process by number, made private; a signal handler may have been quicker."""
         service = re.sub(r"[^A-Za-z0-9_.-]+", "_", self._service)[:60].lstrip(".") or "agent"
         when = re.sub(r"[-:]", "", clock.rfc3339(self._who.started_at)[:19])
-        return self._traces / f"{service}-{when}-{self._who.pid}-{self._who.process_id[:8]}.jsonl"
+        stem = f"{service}-{when}-{self._who.pid}-{self._who.process_id[:8]}"
+        while True:
+            self._files_made += 1
+            number = f".{self._files_made}" if self._files_made > 1 else ""
+            path = self._traces / f"{stem}{number}.jsonl"
+            try:
+                return path, os.open(path, _NEW_FILE, 0o600)
+            except FileExistsError:
+                continue
 
     def _lost(self, error: OSError) -> None:
         self._unreported += 1
