@@ -18,7 +18,8 @@ with judged as (
         '(^|[._-])(pay|payment|refund|charge|transfer|send|notify|email|post|create|update|delete|cancel|book|write|submit|insert|remove)([._-]|$)') then 2
       else 0 end as risk
   from judged j join clean c on c.trace_id = j.trace_id and j.seq > c.seq
-  where j.status not in ('error', 'skipped') and coalesce(j.effect_status, '') not in ('failed', 'skipped', 'compensated')
+  where case when j.effect_status is not null then j.effect_status in ('pending', 'success', 'executed_unknown')
+    else j.status not in ('error', 'skipped') end
 ), risks as (
   select trace_id, max(risk) as risk from risky group by trace_id
 ), kept as (
