@@ -20,7 +20,7 @@ from tracekit.durable.retry import backoff_s, fits
 from tracekit.durable.session import event
 from tracekit.durable.settle import Settled, ask_about_unknown, decision, facts_of_unknown, settle
 from tracekit.durable.trail import begin, effect_fields, end_lost
-from tracekit.errors import Divergence, LeaseLost, RequiresReview
+from tracekit.errors import Divergence, LeaseLost, NotExecuted, RequiresReview
 from tracekit.model import EffectStatus, StepKind, StepStatus
 from tracekit.outcome import Failure, classify, no_answer
 from tracekit.store.contract import EffectRow, PutStep, ReviewRow, UseReview, Write
@@ -114,6 +114,16 @@ class _Tries:
             return False
         return self.here >= self.policy.attempts or self.total >= self.most
 
+    def take_as_not_done(self) -> None:
+        """A probe has shown that the call was not executed: say that, where its tries end here."""
+        if self.error is None:
+            return
+        proved = NotExecuted(
+            f"{self.call.tool.name} got no answer, and its probe found that it did not happen"
+        )
+        proved.__cause__ = self.error
+        self.error, self.failure = proved, classify(proved, is_effect=True)
+
     def ended(self) -> Ended:
         """The failure that the tries ended with."""
         failure = self.failure
@@ -164,6 +174,8 @@ def _what_the_ledger_says(call: Call, tries: _Tries) -> Op[Ended | None]:
         yield from ask_about_unknown(call, settled)
     lost = call.session.steps.get(call.place)
     yield from _allow_again(call, settled, why)
+    if settled.verdict == "not_found":
+        tries.take_as_not_done()
     if tries.step is None and lost is not None:
         status = StepStatus.ERROR if settled.verdict == "not_found" else StepStatus.UNKNOWN
         end_lost(call.session, lost, status, effect=effect_fields(effect))
