@@ -78,7 +78,12 @@ def _shows_error(diagnosis: Diagnosis) -> bool:
 
 
 def toolbench() -> list[Score]:
-    """ToolBench's own outcome codes, and calls with a good code around a failing body."""
+    """
+    ToolBench's own outcome codes, and calls with a good code around a failing body.
+
+    The latter are listed by a regular expression, which knows some wordings only: what it does not list counts as false
+    here, though every one of those was a failure when read ("Forbidden", "An API key is required", "unknown service").
+    """
     path = corpus.folder("toolbench_dfs")
     if path is None:
         return []
@@ -91,7 +96,7 @@ def toolbench() -> list[Score]:
             if item["category"] not in ("gave_up", "final_answer"):
                 failing["hard"].add((file, 0, item["step"]))
         failing["soft"] |= {(file, 0, item["step"]) for item in row["suspected_soft_failures"]}
-    got = {place(v, d) for v in verdicts for d in v.diagnoses if d.family in ("tool", "parameter", "timeout", "output") and d.code not in ("output.unfounded", "output.empty")}  # fmt: skip
+    got = {place(v, d) for v in verdicts for d in v.diagnoses if d.family in ("tool", "parameter", "timeout") or d.code == "output.unknown_tool"}  # fmt: skip
     everything = failing["hard"] | failing["soft"]
     return [
         compare("toolbench_dfs: error codes", failing["hard"], got - (failing["soft"] - failing["hard"])),

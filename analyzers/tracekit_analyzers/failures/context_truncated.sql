@@ -12,7 +12,10 @@ WITH cut AS (
 ), later_kept AS (
   SELECT c.trace_id, c.step_id, max(m.pos) AS pos
   FROM cut c JOIN steps p ON p.trace_id = c.trace_id AND p.step_id = c.previous_step
-  JOIN messages m ON m.trace_id = c.trace_id AND m.seq <= p.seq AND NOT list_contains(c.dropped, m.hash) AND m.role NOT IN ('system', 'developer')
+  JOIN messages m ON m.trace_id = c.trace_id AND m.role NOT IN ('system', 'developer') AND (
+    m.seq <= p.seq AND NOT list_contains(c.dropped, m.hash)
+    -- The reply of the call before goes on from all that it was sent; an agent that goes back drops it with the rest.
+    OR m.role = 'assistant' AND list_contains(c.added, m.hash) AND (m.record_index = p.record_index OR m.text <> '' AND m.text = p.raw))
   GROUP BY c.trace_id, c.step_id
 ), lost AS (
   SELECT c.trace_id, c.step_id, c.previous_step, c.kept, count(*) AS missing,
@@ -21,7 +24,10 @@ WITH cut AS (
   JOIN steps p ON p.trace_id = c.trace_id AND p.step_id = c.previous_step
   JOIN later_kept k ON k.trace_id = c.trace_id AND k.step_id = c.step_id
   -- Another system prompt, or a prompt that stood at the end for one call only, is another question and no loss.
-  WHERE m.role NOT IN ('system', 'developer') AND (m.role = 'tool' OR m.pos < k.pos)
+  WHERE m.role NOT IN ('system', 'developer') AND m.pos < k.pos
+    -- An agent that goes back to an earlier point drops the reply of the call before with the rest: nothing is lost.
+    AND NOT EXISTS (SELECT 1 FROM messages reply WHERE reply.trace_id = c.trace_id AND reply.role = 'assistant'
+      AND (reply.record_index = p.record_index OR reply.text <> '' AND reply.text = p.raw) AND NOT list_contains(c.added, reply.hash))
     -- What comes back was left out of a side call only.
     AND NOT EXISTS (SELECT 1 FROM context_changes again WHERE again.trace_id = c.trace_id AND again.seq > c.seq AND list_contains(again.added, m.hash))
   GROUP BY c.trace_id, c.step_id, c.previous_step, c.kept
