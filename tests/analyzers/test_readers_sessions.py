@@ -173,6 +173,17 @@ def test_codex_items_between_two_answers_are_one_response(tmp_path: Path) -> Non
     assert [(s["name"], s["status"]) for s in steps(found, "step")] == [("turn_aborted", "abandoned")]
 
 
+def test_glued_records_are_both_kept_and_a_cut_one_is_told(tmp_path: Path) -> None:
+    first = codex_line("message", role="user", content=[{"type": "input_text", "text": "go"}])
+    second = codex_line("message", role="assistant", content=[{"type": "output_text", "text": "ok"}])
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps(first) + json.dumps(second) + "\n" + json.dumps(second)[:-20])
+    found, damage = read(codex.READER, path)
+
+    assert [step["model_raw_output"] for step in steps(found, "model")] == ["ok"]
+    assert [bad["line"] for bad in damage.found] == [1, 2]
+
+
 def test_a_file_with_no_message_is_told(tmp_path: Path) -> None:
     found, damage = read(
         codex.READER, write_lines(tmp_path / "r.jsonl", codex_line("agent_reasoning", outer="event_msg"))

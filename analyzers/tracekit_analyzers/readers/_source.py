@@ -11,6 +11,9 @@ from collections.abc import Callable, Generator, Iterator
 from functools import lru_cache, wraps
 from typing import Any, BinaryIO, cast
 
+import orjson
+
+from tracekit_analyzers.damage import examine
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 
 _CHUNK_CHARACTERS = 1 << 20
@@ -86,22 +89,26 @@ def open_bytes(file: InputFile) -> BinaryIO:
 
 
 def lines(file: InputFile, damage: DamageReport) -> Iterator[tuple[int, Any]]:
-    """Number (1-based) and value of each line that is JSON; others are told to *damage*."""
+    """Number (1-based) and value of each record of a line file; records glued together or cut are rescued where certain."""
     offset = 0
     with open_bytes(file) as stream:
         for number, line in enumerate(stream, start=1):
             start, offset = offset, offset + len(line)
-            text = line.strip(b" \t\r\n\x00\xef\xbb\xbf") if number == 1 else line.strip(b" \t\r\n\x00")
+            text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
             if not text:
                 continue
             damage.counted(1)
             try:
-                value = json.loads(text)
-            except (ValueError, RecursionError) as error:
-                reason = f"not_json: {error}"
-                damage.bad(file=file.name, line=number, offset=start, reason=reason, data=line)
+                yield number, orjson.loads(text)
                 continue
-            yield number, value
+            except orjson.JSONDecodeError:
+                pieces = examine(text)
+            for piece in pieces:
+                if piece.reason is not None:
+                    at, rest = start + piece.at, text[piece.at :]
+                    damage.bad(file=file.name, line=number, offset=at, reason=piece.reason, data=rest)
+                if piece.record is not None:
+                    yield number, orjson.loads(piece.record)
 
 
 class JsonStream:
