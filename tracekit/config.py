@@ -120,4 +120,7 @@ def _whole(env: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _program_name() -> str:
+    main = sys.modules.get("__main__")
+    if (package := getattr(main, "__package__", None)) and sys.argv and sys.argv[0].endswith("__main__.py"):
+        return str(package).partition(".")[0]  # `python -m package`
     return Path(sys.argv[0] if sys.argv and sys.argv[0] not in ("", "-c", "-m") else "agent").stem or "agent"

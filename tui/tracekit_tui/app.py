@@ -50,6 +50,7 @@ class Explorer(Busy, App[int]):
         self.trace_id: str | None = None
         self.step_id: str | None = None
         self.loading = False
+        self.read_again = False
         self.following = False
         self.traces_read = 0
         self.bad_lines = 0
@@ -80,24 +81,31 @@ class Explorer(Busy, App[int]):
 
     def unexpected(self, error: Exception) -> None:
         # A reading that fails would fail each second again.
-        self.loading = self.following = False
+        self.loading = self.following = self.read_again = False
         super().unexpected(error)
 
     def failed(self, error: TracekitError) -> None:
         # A reading that fails would fail each second again.
-        self.loading = self.following = False
+        self.loading = self.following = self.read_again = False
         super().failed(error)
 
     def read(self) -> None:
         """Read what is new, in the background; screens then show it."""
         controller = self.controller
-        if controller is None or self.loading:
+        if controller is None:
+            return
+        if self.loading:
+            # What was written since this reading began would be missed: the last lines of a recovery, most of all.
+            self.read_again = True
             return
         self.loading = True
         self.in_thread(controller.load, self._read, group="read", exclusive=False)
 
     def _read(self, counts: tuple[int, int]) -> None:
         self.loading = False
+        if self.read_again:
+            self.read_again = False
+            self.read()
         self.traces_read, self.bad_lines = counts
         for screen in self.screen_stack:
             if isinstance(screen, ExplorerScreen):
@@ -109,7 +117,7 @@ class Explorer(Busy, App[int]):
             self.screen.tell()
 
     def _follow(self) -> None:
-        if self.following:
+        if self.following and not self.loading:
             self.read()
 
     def reading_note(self) -> str:
