@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 import tracekit
+from tracekit import config
+from tracekit.errors import TracekitError
 from tracekit.model import ToolCall, Usage
-from tracekit.recording.recorder import recorder
+from tracekit.recording.recorder import install, recorder
 from tracekit.recording.spans import StepRef
 
 Steps = Callable[[], list[dict[str, Any]]]
@@ -233,3 +235,36 @@ def test_a_context_is_written_against_the_one_before(
     assert (first["base"], first["keep"], len(first["hashes"])) == (None, 0, 2)
     assert (second["base"], second["keep"], len(second["hashes"])) == (first["digest"], 2, 1)
     assert (third["keep"], len(third["hashes"])) == (1, 1)
+
+
+def test_a_bad_setting_is_told_by_init_and_not_by_the_first_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACEKIT_BLOB_BYTES", "plenty")
+    config.reset()
+    install(None)
+    recorder().begin("step", "s").finish()
+
+    with pytest.raises(TracekitError) as caught:
+        tracekit.init()
+    assert caught.value.code == "config.bad_value"
+    config.reset()
+
+
+def test_an_unknown_option_is_refused_by_name() -> None:
+    with pytest.raises(TracekitError) as caught:
+        tracekit.init(servise="x")
+    assert caught.value.code == "config.unknown_setting"
+    assert "servise" in str(caught.value)
+
+
+def test_a_lost_step_is_ended_by_who_settled_it(steps: Steps) -> None:
+    lost = recorder().begin(
+        "tool", "refund", task_id="t", input={"a": 1}, effect={"key": "k", "status": "pending"}
+    )
+    recorder().end_lost(
+        lost.ref.trace_id, lost.ref.step_id, "unknown", effect={"key": "k", "status": "executed_unknown"}
+    )
+
+    (told,) = steps()
+    assert (told["status"], told["effect"]["status"]) == ("unknown", "executed_unknown")
+    assert told["input_snapshot"] == {"a": 1}
+    assert told["attributes"]["tracekit.settled_by"] == told["process_id"]

@@ -20,7 +20,7 @@ from tracekit.recording.identity import ProcessIdentity, new_identity
 from tracekit.recording.spans import StepRef
 from tracekit.recording.values import Values
 from tracekit.recording.writer import LogWriter
-from tracekit.snapshot import Redact
+from tracekit.redaction import Redactor
 
 _log = logging.getLogger("tracekit")
 
@@ -51,7 +51,7 @@ class _Trace:
 class StepLog:
     """The log of one process; without a file it still gives numbers and context references."""
 
-    def __init__(self, options: Settings, *, to_file: bool, redact: Redact | None) -> None:
+    def __init__(self, options: Settings, *, to_file: bool, redact: Redactor | None) -> None:
         self.options = options
         self.redact = redact
         self._to_file = to_file and options.log_enabled
@@ -96,6 +96,8 @@ class StepLog:
         """In the child: a file, an id and numbers of its own; the parent's stay the parent's."""
         if self.writer:
             self.writer.abandon()
+        if self.redact:
+            self.redact = self.redact.fresh()
         self._renew()
 
     def close(self) -> None:
@@ -184,5 +186,4 @@ class StepLog:
         return {"redaction": self._redaction()}
 
     def _redaction(self) -> object:
-        told = getattr(self.redact, "counts", None)
-        return told() if callable(told) else {}
+        return self.redact.counts() if self.redact else {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from opentelemetry import context as otel_context
@@ -18,7 +19,8 @@ from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN
 
 from tracekit import clock
-from tracekit.config import settings
+from tracekit.config import Settings, settings
+from tracekit.errors import TracekitError
 from tracekit.model import StepKind, StepStatus
 from tracekit.recording import semconv, wire
 from tracekit.recording.log import StepLog
@@ -209,8 +211,16 @@ def recorder() -> Recorder:
     """The recorder of this process; before `tracekit.init` it makes spans and writes no file."""
     global _recorder
     if _recorder is None:
-        _recorder = Recorder(StepLog(settings(), to_file=False, redact=None), Spans(scope_tracer()))
+        _recorder = Recorder(StepLog(_settings(), to_file=False, redact=None), Spans(scope_tracer()))
     return _recorder
+
+
+def _settings() -> Settings:
+    """The settings in force; bad ones in the environment are told by `init`, not by the first step."""
+    try:
+        return settings()
+    except TracekitError:
+        return Settings(service="agent", home=Path(".tracekit"), store_url="")
 
 
 def install(new: Recorder | None) -> None:

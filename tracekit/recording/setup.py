@@ -19,7 +19,6 @@ from tracekit.recording.log import StepLog
 from tracekit.recording.processor import ForeignSpans
 from tracekit.recording.spans import Spans, scope_tracer
 from tracekit.redaction import Redactor
-from tracekit.snapshot import Redact
 
 _lock = threading.RLock()
 _in_force: Settings | None = None
@@ -88,7 +87,7 @@ def _join(provider: trace.TracerProvider) -> None:
         add(_foreign_spans)
 
 
-def _redactor(options: Settings) -> Redact | None:
+def _redactor(options: Settings) -> Redactor | None:
     return Redactor(options.harmless_keys, options.secret_keys) if options.redact else None
 
 

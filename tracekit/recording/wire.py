@@ -16,6 +16,7 @@ from tracekit.snapshot import log_bytes
 from tracekit.snapshot.classes import class_name
 
 _FAILED = {StepStatus.ERROR, StepStatus.UNKNOWN}
+_SPAN_TYPES = (str, bool, int, float)
 _TOLD_BY_SPAN = {StepStatus.OK, StepStatus.ERROR}
 _KIND_BY_OPERATION = {StepKind.MODEL, StepKind.TOOL, StepKind.AGENT}
 """Kinds that the operation tells already; each attribute of a span costs about 2 us."""
@@ -105,7 +106,7 @@ def _usage(usage: Usage | Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fits_span(value: Any) -> bool:
-    return isinstance(value, str | bool | int | float)
+    return isinstance(value, _SPAN_TYPES)
 
 
 def _json(value: Any, log: StepLog) -> str:

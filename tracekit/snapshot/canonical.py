@@ -25,6 +25,7 @@ from tracekit.errors import NotStorable
 from tracekit.snapshot.classes import MAX_DEPTH, class_path, is_dataclass_value, is_pydantic_class
 
 TAG = "$tk"
+_QUICK_DEPTH = 20
 
 
 def digest(data: bytes) -> str:
@@ -40,7 +41,8 @@ def canonical(value: Any) -> bytes:
         NotStorable: a part has no canonical form; the message names its path, such as `$.order.items[3]`.
     """
     try:
-        return orjson.dumps(_norm(value, "$", 0), option=orjson.OPT_SORT_KEYS)
+        same = value if _is_normal(value, 0) else _norm(value, "$", 0)
+        return orjson.dumps(same, option=orjson.OPT_SORT_KEYS)
     except RecursionError:
         raise refused(value, "$", "nested deeper than the Python stack has room for here") from None
 
@@ -62,6 +64,24 @@ def refused(value: Any, path: str, why: str) -> NotStorable:
         f"expected plain JSON or a type that can be stored at {path}, got {type(value).__name__} ({why}); "
         "pass its id or its fields instead",
     )
+
+
+def _is_normal(value: Any, depth: int) -> bool:
+    """Whether nothing of *value* would change: most messages are ASCII text in dicts, and hashed at every turn."""
+    kind = type(value)
+    if kind is str:
+        return bool(value.isascii())
+    if value is None or kind is bool:
+        return True
+    if kind is int:
+        return bool(-(2**63) <= value < 2**63)
+    if depth >= _QUICK_DEPTH:
+        return False
+    if kind is dict:
+        return TAG not in value and all(
+            type(key) is str and key.isascii() and _is_normal(item, depth + 1) for key, item in value.items()
+        )
+    return kind is list and all(_is_normal(item, depth + 1) for item in value)
 
 
 def _norm(value: Any, path: str, depth: int) -> Any:
