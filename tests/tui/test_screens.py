@@ -311,3 +311,15 @@ async def test_a_click_chooses_a_row_and_a_double_click_opens_it() -> None:
         await settle(pilot)
 
         assert place(app) == "trace"
+
+
+async def test_text_can_be_selected_with_the_mouse() -> None:
+    async with explorer(FakeAnalysis()) as (app, pilot):
+        await press(pilot, "enter", "d")
+        pane = app.screen.query_one("#detail")
+        await pilot.mouse_down(pane, offset=(1, 1))
+        await pilot.hover(pane, offset=(30, 1))
+        await pilot.mouse_up(pane, offset=(30, 1))
+        await settle(pilot)
+
+        assert (app.screen.get_selected_text() or "").startswith("? tool_4  step 5")

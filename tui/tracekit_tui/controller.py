@@ -10,12 +10,14 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tracekit_analyzers.views import Analysis, Page, Progress, StepDetail, StepLine, Table, TraceRow
 from tracekit_tui.queries import LIVE, LIVE_COUNTS
-from tracekit_tui.recoveries import Recoveries
-from tracekit_tui.viewing import RecoveryView
+
+if TYPE_CHECKING:
+    from tracekit_tui.recoveries import Recoveries
+    from tracekit_tui.viewing import RecoveryView
 
 SORTS = ("-started_at", "-duration_ms", "-cost", "-steps", "name", "code")
 """Orders that the list of traces goes through; columns of `TraceRow`."""
@@ -149,7 +151,11 @@ def open_controller(
 
     session: Analysis = Session(paths, reader=reader)
     url = store or store_beside(paths)
-    return Controller(session, Recoveries(url, app) if url is not None else None)
+    if url is None:
+        return Controller(session)
+    from tracekit_tui.recoveries import Recoveries
+
+    return Controller(session, Recoveries(url, app))
 
 
 def store_beside(paths: Sequence[Path]) -> str | None:

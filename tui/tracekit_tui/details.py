@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from tracekit_analyzers.views import MessageLine, OriginLine, Page, StepDetail
 from tracekit_tui.marks import duration, glyph, moment, money
-from tracekit_tui.text import Ink, Line, fit, visible, wrap, wrapped
+from tracekit_tui.text import Ink, Line, Run, fit, visible, wrap, wrapped
 
 ALIGN_LINES = 2000
 """Longer texts are set side by side as they are: aligning costs the square of the lines."""
@@ -66,10 +66,17 @@ def _text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def head(detail: StepDetail) -> list[Line]:
-    """Two or three lines that say what the step is and how it ended."""
+def head(detail: StepDetail, *, ended: bool = False) -> list[Line]:
+    """
+    Two or three lines that say what the step is and how it ended.
+
+    Args:
+        ended: No process works on the trace any more: an open step was left by a killed one.
+    """
     line = detail.line
-    sign, ink = glyph(line.status)
+    left = ended and line.status == "running"
+    sign, ink = glyph("killed" if left else line.status)
+    state = "never ended: its process is gone" if left else line.status
     facts = [duration(line.duration_ms), f"attempt {detail.attempt}"]
     if detail.tries > 1:
         facts.append(f"{detail.tries} tries")
@@ -80,7 +87,7 @@ def head(detail: StepDetail) -> list[Line]:
     if detail.cost is not None:
         facts.append(money(detail.cost))
     found: list[Line] = [
-        ((f"{sign} ", ink), (visible(line.name), "strong"), (f"  step {line.seq} · {line.status}", ink)),
+        ((f"{sign} ", ink), (visible(line.name), "strong"), (f"  step {line.seq} · {state}", ink)),
         ((visible(" · ".join(facts)), "dim"),),
     ]
     if line.code:
@@ -88,11 +95,22 @@ def head(detail: StepDetail) -> list[Line]:
     if line.cause_of:
         found.append((("→ ", "warn"), (f"cause of {line.cause_of}", "warn")))
     if detail.effect:
-        found.append((("effect ", "dim"), (visible(detail.effect), "warn")))
+        found.append((("effect ", "dim"), (_effect_words(detail.effect), "warn")))
     if detail.error_type or detail.error_message:
         message = f"{detail.error_type or 'error'}: {detail.error_message or ''}"
         found.append(((visible(message[:2000]), "error"),))
     return found
+
+
+def _effect_words(effect: str) -> str:
+    try:
+        known = json.loads(effect)
+    except ValueError:
+        return visible(effect)
+    words = [str(known.get(name)) for name in ("risk", "status") if known.get(name)]
+    if known.get("idempotent"):
+        words.append("the server honours the key")
+    return visible(" · ".join([*words, f"key {known.get('key')}"]))
 
 
 def diff(detail: StepDetail, width: int) -> list[Line]:
@@ -105,10 +123,11 @@ def diff(detail: StepDetail, width: int) -> list[Line]:
         else "(nobody asked for this call)"
     )
     right = laid_out(detail.received_input) if detail.received_input is not None else "(nothing received)"
-    lines = side_by_side(left, right, width, "model wrote", "tool received")
+    both = detail.asked_arguments is not None and detail.received_input is not None
+    other: Run = (" ≠ ", "warn") if detail.differences or not both else (" ≈ ", "dim")
+    lines = side_by_side(left, right, width, "model wrote", "tool received", other=other)
     lines.append((("", "plain"),))
     if not detail.differences:
-        both = detail.asked_arguments is not None and detail.received_input is not None
         text = "the same in meaning" if both else "one side is not in the log"
         lines.append(((text, "dim"),))
     for difference in detail.differences:
@@ -127,20 +146,23 @@ def _no_call(detail: StepDetail, width: int) -> list[Line]:
     return lines + wrapped(laid_out(detail.raw if detail.raw is not None else detail.output), width)
 
 
-def side_by_side(left: str, right: str, width: int, left_title: str, right_title: str) -> list[Line]:
-    """Two texts in two columns, their equal lines on one height; `≠` stands between lines that differ."""
+def side_by_side(
+    left: str, right: str, width: int, left_title: str, right_title: str, *, other: Run = (" ≠ ", "warn")
+) -> list[Line]:
+    """Two texts in two columns, their equal lines on one height; *other* stands between lines that differ."""
     half = max(8, (width - 3) // 2)
     rows: list[Line] = [
         ((fit(left_title, half), "title"), ("   ", "plain"), (fit(right_title, half), "title"))
     ]
     for old, new, same in _aligned(left.split("\n"), right.split("\n")):
-        between = " │ " if same else " ≠ "
-        inks: tuple[Ink, Ink] = ("plain", "plain") if same else ("error", "accent")
+        between: Run = (" │ ", "dim") if same else other
+        plain = same or other[1] == "dim"
+        inks: tuple[Ink, Ink] = ("plain", "plain") if plain else ("error", "accent")
         old_lines, new_lines = _halves(old, half), _halves(new, half)
         for position in range(max(len(old_lines), len(new_lines))):
             first = old_lines[position] if position < len(old_lines) else ""
             second = new_lines[position] if position < len(new_lines) else ""
-            rows.append(((fit(first, half), inks[0]), (between, "dim"), (fit(second, half), inks[1])))
+            rows.append(((fit(first, half), inks[0]), between, (fit(second, half), inks[1])))
     return rows
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -11,7 +11,6 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Static, TextArea
 
-from tracekit.store.contract import StepRow
 from tracekit_tui.actions import ACTIONS, Action, show_key
 from tracekit_tui.background import Busy
 from tracekit_tui.frame import Copyable, content
@@ -19,6 +18,9 @@ from tracekit_tui.list import Column, VirtualList, fixed_page, text_column
 from tracekit_tui.marks import glyph
 from tracekit_tui.text import Line, Run, clip, visible, wrap_words
 from tracekit_tui.textpane import TextPane
+
+if TYPE_CHECKING:
+    from tracekit.store.contract import StepRow
 
 Answer = TypeVar("Answer")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from rich.segment import Segment
+from rich.style import Style
 from textual.geometry import Size
 from textual.selection import Selection
 from textual.strip import Strip
@@ -62,7 +64,19 @@ class TextPane(Busy, Inked):
         index = self.scroll_offset.y + y
         if index >= len(self._lines):
             return self.blank()
-        return self.strip_of(self._lines[index], self.inner_width).apply_offsets(0, index)
+        strip = self.strip_of(self._lines[index], self.inner_width)
+        span = self.text_selection.get_span(index) if self.text_selection is not None else None
+        return (strip if span is None else self._selected(strip, *span)).apply_offsets(0, index)
+
+    def _selected(self, strip: Strip, start: int, end: int) -> Strip:
+        width = strip.cell_length
+        end = width if end == -1 else min(end, width)
+        style = self.screen.get_component_rich_style("screen--selection")
+        middle = Strip([Segment(text, (ink or Style()) + style) for text, ink, _ in strip.crop(start, end)])
+        return Strip.join([strip.crop(0, start), middle, strip.crop(end, width)])
+
+    def selection_updated(self, selection: Selection | None) -> None:
+        self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         return selection.extract(self.text), "\n"

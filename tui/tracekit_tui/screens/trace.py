@@ -110,8 +110,10 @@ class TraceScreen(ExplorerScreen):
         self.steps.feed(self._columns(), self.fetch, keep_cursor=keep_cursor, at=at)
 
     def _columns(self) -> list[Column[StepLine]]:
-        ended = self.trace is not None and self.trace.status != "running"
-        return step_columns(self._shows_waterfall(), self.folds.ids, ended=ended)
+        return step_columns(self._shows_waterfall(), self.folds.ids, ended=self._has_ended())
+
+    def _has_ended(self) -> bool:
+        return self.trace is not None and self.trace.status != "running"
 
     def _shows_waterfall(self) -> bool:
         if self.waterfall is not None:
@@ -252,11 +254,11 @@ class TraceScreen(ExplorerScreen):
     def _draw(self) -> None:
         pane = self.query_one("#detail", TextPane)
         pane.border_title = " · ".join(tab.upper() if tab == self.tab else tab for tab in TABS)
-        detail, tab, controller = self.detail, self.tab, self.controller
+        detail, tab, controller, ended = self.detail, self.tab, self.controller, self._has_ended()
         if detail is None:
             pane.show(lambda width: [(("nothing is known about this step", "dim"),)])
             return
-        pane.show(lambda width: _lines(controller, detail, tab, width))
+        pane.show(lambda width: _lines(controller, detail, tab, width, ended=ended))
 
     def go_back(self) -> bool:
         if super().go_back():
@@ -272,9 +274,11 @@ class TraceScreen(ExplorerScreen):
         return step_copies(self.detail, self.tab)
 
 
-def _lines(controller: Controller, detail: StepDetail, tab: str, width: int) -> list[Line]:
+def _lines(controller: Controller, detail: StepDetail, tab: str, width: int, *, ended: bool) -> list[Line]:
     rule: Line = (("─" * width, "dim"),)
-    lines = [tuple((clip(visible(text), width), ink) for text, ink in line) for line in head(detail)]
+    lines = [
+        tuple((clip(visible(text), width), ink) for text, ink in line) for line in head(detail, ended=ended)
+    ]
     if tab == "context":
         page = controller.analysis.context(detail.trace_id, detail.line.step_id, limit=CONTEXT_MESSAGES)
         return [*lines, rule, *context(page, width)]
