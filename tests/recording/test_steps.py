@@ -268,3 +268,31 @@ def test_a_lost_step_is_ended_by_who_settled_it(steps: Steps) -> None:
     assert (told["status"], told["effect"]["status"]) == ("unknown", "executed_unknown")
     assert told["input_snapshot"] == {"a": 1}
     assert told["attributes"]["tracekit.settled_by"] == told["process_id"]
+
+
+def test_a_context_that_is_sent_again_is_told_in_the_same_words(
+    home: Path, lines_of: Callable[[Path], list[dict[str, Any]]]
+) -> None:
+    messages = [{"role": "user", "content": str(i)} for i in range(3)]
+    with tracekit.step("run"):
+        for count in (2, 3, 3, 2):
+            recorder().begin("model", "ask", messages=messages[:count]).finish()
+
+    first, second, third, fourth = (line["context"] for line in lines_of(home) if "context" in line)
+    assert second == third != first == fourth
+    assert second["base"] == first["digest"]
+
+
+def test_agents_that_talk_in_turn_each_go_on_from_their_own_context(
+    home: Path, lines_of: Callable[[Path], list[dict[str, Any]]]
+) -> None:
+    talks: dict[str, list[dict[str, str]]] = {"a": [], "b": []}
+    with tracekit.step("run"):
+        for turn in range(4):
+            for name, talk in talks.items():
+                talk.append({"role": "user", "content": f"{name}{turn}"})
+                recorder().begin("model", "ask", messages=talk, agent=name).finish()
+
+    contexts = [line["context"] for line in lines_of(home) if "context" in line]
+    assert [len(context["hashes"]) for context in contexts] == [1] * 8
+    assert [context["keep"] for context in contexts] == [0, 0, 1, 1, 2, 2, 3, 3]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracekit.errors import NotStorable
 from tracekit.model import ContextRef
@@ -18,13 +18,21 @@ _KEPT_PER_TRACE = 8
 """Contexts per trace that may serve as a base; several agents talking in turn need more than one."""
 
 
+class _Base(NamedTuple):
+    """A context that later ones may refer to, and how it was written itself."""
+
+    hashes: tuple[str, ...]
+    base: str | None
+    keep: int
+
+
 class Contexts:
     """What this process's current log file already holds."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._written: set[str] = set()
-        self._bases: dict[str, dict[str, tuple[str, ...]]] = {}
+        self._bases: dict[str, dict[str, _Base]] = {}
 
     def new_file(self) -> None:
         """Forget everything: a file stands alone."""
@@ -50,12 +58,14 @@ class Contexts:
         name = context_digest(hashes)
         with self._lock:
             known = self._bases.setdefault(trace_id, {})
-            base, keep = _longest_head(known, hashes)
-            known.pop(name, None)
-            known[name] = hashes
+            same = known.pop(name, None)
+            if same is None:
+                base, keep = _longest_head(known, hashes)
+                same = _Base(hashes, base, keep)
+            known[name] = same  # sent again, it is told in the same words: a context is never its own base
             while len(known) > _KEPT_PER_TRACE:
                 known.pop(next(iter(known)))
-        return ContextRef(name, len(hashes), base, keep, hashes[keep:], complete)
+        return ContextRef(name, len(hashes), same.base, same.keep, hashes[same.keep :], complete)
 
 
 def hash_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
@@ -70,11 +80,11 @@ def _hash(message: Mapping[str, Any]) -> str:
         return digest(log_bytes(message))
 
 
-def _longest_head(known: Mapping[str, tuple[str, ...]], hashes: tuple[str, ...]) -> tuple[str | None, int]:
+def _longest_head(known: Mapping[str, _Base], hashes: tuple[str, ...]) -> tuple[str | None, int]:
     best: str | None = None
     keep = 0
     for name, old in known.items():
-        same = _shared(old, hashes)
+        same = _shared(old.hashes, hashes)
         if same >= keep and same > 0:
             best, keep = name, same
     return best, keep
