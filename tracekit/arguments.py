@@ -63,11 +63,18 @@ class ArgumentSchema:
         shape.__pydantic_config__ = ConfigDict(
             extra="allow" if open_ended else "forbid", arbitrary_types_allowed=True
         )
+        self._names = tuple(fields)
         self._adapter: Any = TypeAdapter(shape)
 
     def json_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments, as tool definitions carry it."""
-        schema: dict[str, Any] = self._adapter.json_schema()
+        from pydantic.errors import PydanticInvalidForJsonSchema
+
+        try:
+            schema: dict[str, Any] = self._adapter.json_schema()
+        except PydanticInvalidForJsonSchema:
+            # A parameter of a type that JSON has no word for, such as a client object: named, but not described.
+            schema = {"type": "object", "properties": {name: {} for name in self._names}}
         schema.pop("title", None)
         return schema
 
@@ -118,8 +125,23 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
         return get_type_hints(function, include_extras=True)
     except (NameError, TypeError):
-        # A hint that only exists for type checkers: such a parameter accepts anything.
-        return {}
+        found = {name: _evaluated(hint, function) for name, hint in _annotations(function).items()}
+        return {name: hint for name, hint in found.items() if hint is not None}
+
+
+def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
+    found: dict[str, Any] = getattr(inspect.unwrap(function), "__annotations__", {})
+    return found
+
+
+def _evaluated(hint: Any, function: Callable[..., Any]) -> Any:
+    """The type behind one hint; None for one that only exists for type checkers: the parameter accepts anything."""
+    if not isinstance(hint, str):
+        return hint
+    try:
+        return eval(hint, getattr(inspect.unwrap(function), "__globals__", {}))  # as get_type_hints does
+    except Exception:
+        return None
 
 
 def _type_name(name: str) -> str:

@@ -43,11 +43,11 @@ KILLS = [f"{point}#{nth}" for point in POINTS for nth in range(1, PASSINGS + 1)]
 class World:
     """One task, its store, and the file that says what really happened."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, url: str | None = None) -> None:
         self.folder = folder
         self.file = folder / "world.jsonl"
         self.kills = 0
-        self.url = f"sqlite:{folder / 'home' / 'state.db'}"
+        self.url = url or f"sqlite:{folder / 'home' / 'state.db'}"
 
     def run(self, *args: str, kill: dict[str, str] | None = None) -> int:
         """Exit code of the app; minus the signal when it was killed."""
@@ -67,7 +67,7 @@ class World:
 
     def state(self) -> TaskState | None:
         """The task as it stands."""
-        if not (self.folder / "home" / "state.db").exists():
+        if self.url.startswith("sqlite:") and not (self.folder / "home" / "state.db").exists():
             return None
         store = open_store(self.url)
         try:
@@ -119,8 +119,18 @@ def drive_to_the_end(
 @pytest.mark.parametrize("flavour", ["sync", "async"])
 @pytest.mark.parametrize("kill", KILLS)
 def test_a_killed_task_ends_with_each_effect_once(tmp_path: Path, kill: str, flavour: str) -> None:
+    check_killed(World(tmp_path), kill, flavour)
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("kill", KILLS if PASSINGS else SAMPLE[3:6])
+def test_the_same_on_a_database_server(tmp_path: Path, kill: str, postgres_url: str) -> None:
+    check_killed(World(tmp_path, postgres_url), kill, "sync")
+
+
+def check_killed(world: World, kill: str, flavour: str) -> None:
+    """Kill at *kill* until the task is done, then compare the world with the promise."""
     point, _, nth = kill.partition("#")
-    world = World(tmp_path)
 
     seen = drive_to_the_end(world, flavour, killing(point, int(nth or 1)))
 

@@ -51,6 +51,7 @@ def _print(found: object) -> None:
             *(("done", each) for each in found.done_effects),
             *(("at risk", _risk(each)) for each in found.at_risk),
             *(("review", f"{each}  (tracekit review show {each})") for each in found.reviews),
+            *(("changed", f"{each} changed since the task began") for each in found.code_changed),
             *(("to do", each) for each in found.todo),
         ],
     )

@@ -7,6 +7,7 @@ Recovering tasks from Python: `plan`, `resume`, `pending_reviews`, `decide`, `fo
 from __future__ import annotations
 
 import getpass
+from dataclasses import dataclass
 from typing import Any
 
 from tracekit.config import settings
@@ -40,7 +41,7 @@ def plan(task_id: str, *, store: str | Store | None = None, app: str | None = No
         load_app(app)
     task = _task_if_there(state.task)
     table = task.options.table if task is not None and task.options.table is not None else Table.standard()
-    return make_plan(state, table)
+    return make_plan(state, table, code_changed=task.changes_since(state.task) if task is not None else ())
 
 
 def _task_if_there(row: TaskRow) -> Task[Any] | None:
@@ -87,16 +88,25 @@ def _resumed(
         )
     task = find_task(row.function, app)
     settle_reviews(owner.store, task_id)
-    lease = take(owner, row)
-    session = task.session(owner, lease)
-    session.beyond_limit = row.recoveries >= row.max_recoveries
+    taken = take(owner, row)
+    session = task.session(owner, taken.lease)
+    session.beyond_limit = taken.beyond_limit
     return owner, session, task, None
 
 
-def take(owner: Ownership, row: TaskRow) -> Lease:
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A lease, and whether it may only be used to ask a person."""
+
+    lease: Lease
+    beyond_limit: bool
+
+
+def take(owner: Ownership, row: TaskRow) -> Taken:
     """The lease of a task that waits for an owner; raises `task.held` while another process has it."""
     lease = owner.acquire(row.task_id, recover=True)
-    if lease is None and row.recoveries >= row.max_recoveries:
+    beyond_limit = lease is None and row.recoveries >= row.max_recoveries
+    if beyond_limit:
         lease = owner.acquire(row.task_id, recover=True, beyond_limit=True)
     if lease is None:
         state = _state(owner.store, row.task_id)
@@ -107,7 +117,7 @@ def take(owner: Ownership, row: TaskRow) -> Lease:
             f"task {row.task_id!r} is held by {state.task.owner}, which is alive or whose lease is not over; "
             "wait for it, or end that process first",
         )
-    return lease
+    return Taken(lease, beyond_limit)
 
 
 def settle_reviews(store: Store, task_id: str) -> None:

@@ -27,13 +27,13 @@ from tracekit.durable.owning import Ownership
 from tracekit.durable.places import children_of, entered, numbered_tasks
 from tracekit.durable.points import point
 from tracekit.durable.requests import Commit, Op, commit
-from tracekit.durable.reviewing import review_row, stop_for_review
+from tracekit.durable.reviewing import STANDARD_OPTIONS, review_row, stop_for_review
 from tracekit.durable.run import Run
 from tracekit.durable.session import Session, blob, event, now_ms
 from tracekit.durable.settle_lost import settle_lost
 from tracekit.durable.trail import root_step
 from tracekit.errors import LeaseLost, RequiresReview, TracekitError
-from tracekit.model import StepStatus, TaskStatus
+from tracekit.model import StepKind, StepStatus, TaskStatus
 from tracekit.store.contract import (
     AppendDecision,
     DecisionRow,
@@ -96,10 +96,17 @@ async def run_async(owner: Ownership, session: Session, body: Body) -> Any:
 
 
 async def _children(session: Session) -> None:
-    """Let child tasks end: what they dispatched has to be recorded before the lease is given back."""
-    mine = [task for task in children_of(session) if task is not asyncio.current_task()]
-    if mine:
-        await asyncio.gather(*mine, return_exceptions=True)
+    """
+    End the child tasks that are left, before the lease is given back.
+
+    One that has sent something is waited for, so that what came of it is recorded; one that only waits is cancelled,
+    since what it waits for may never come.
+    """
+    while mine := [task for task in children_of(session) if task is not asyncio.current_task()]:
+        for task in mine:
+            if task not in session.dispatching:
+                task.cancel()
+        await asyncio.wait(mine, timeout=0.05, return_when=asyncio.FIRST_COMPLETED)
 
 
 @contextmanager
@@ -261,7 +268,7 @@ def _reopen(session: Session, review: ReviewRow) -> Op[None]:
 def _check_recoveries(session: Session) -> Op[None]:
     """Lay a task before a person that has lost its process as often as its limit allows."""
     task = session.task
-    if not session.beyond_limit or task.recoveries < task.max_recoveries:
+    if not session.beyond_limit:
         return
     row = review_row(
         session,
@@ -311,6 +318,7 @@ def _broke(session: Session, error: BaseException) -> Op[None]:
         break_point=name,
         why=f"{type(error).__name__}: {safe_text(error)}",
         recommendation=f"put the cause right, then `tracekit resume {session.task.task_id}` tries {name} again",
+        options=() if at is not None and at.kind in (StepKind.TOOL, StepKind.STEP) else STANDARD_OPTIONS,
         details={"failure_class": at.failure_class if at is not None else "process.exception"},
     )
     # The agent's own exception is what the caller gets; the question waits in the store.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tracekit.durable.requests import Op, commit
-from tracekit.durable.reviewing import review_row, stop_for_review
+from tracekit.durable.reviewing import STANDARD_OPTIONS, review_row, stop_for_review
 from tracekit.durable.session import Session, event
-from tracekit.store.contract import UpdateTask, UseReview
+from tracekit.store.contract import PutStep, UpdateTask, UseReview
 
 if TYPE_CHECKING:
     from tracekit.durable.ledger import Call
@@ -46,6 +47,20 @@ def _granted(session: Session, place: str, name: str) -> Op[bool]:
     return True
 
 
+def check_tries(session: Session, place: str, name: str) -> Op[None]:
+    """Raise `RequiresReview` when a step was begun as often as it may be; a person's `retry` grants another round."""
+    row = session.steps.get(place)
+    if row is None or row.tries < session.limits.max_attempts:
+        return
+    review = session.decided(place, "limit.attempts")
+    if review is None:
+        text = f"{name} was begun {row.tries} times and never ended"
+        yield from ask_about_limit(session, place, "limit.attempts", text)
+        return
+    fresh = PutStep(replace(row, tries=0))
+    yield from commit("decision_used", UseReview(review.review_id), fresh, durable=True)
+
+
 def ask_about_limit(
     session: Session, place: str, reason: str, text: str, *, call: Call | None = None
 ) -> Op[Any]:
@@ -60,6 +75,7 @@ def ask_about_limit(
         recommendation="find out why before allowing more; retry grants one more go",
         args_digest=call.args_digest if call is not None else "",
         effect_key=call.key if call is not None and call.is_effect else None,
+        options=() if call is not None else STANDARD_OPTIONS,
         details={"tool": name, "arguments": call.named} if call is not None else {},
     )
     return (yield from stop_for_review(session, row))

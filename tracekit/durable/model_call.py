@@ -14,7 +14,7 @@ from tracekit.durable.context import overflow_context, resume_notice
 from tracekit.durable.decide import Action, Facts
 from tracekit.durable.errors_stored import error_to_json
 from tracekit.durable.journal import finished_result, is_finished, mark_escaped
-from tracekit.durable.limit_checks import ask_about_limit, check_limits
+from tracekit.durable.limit_checks import check_limits, check_tries
 from tracekit.durable.manifest import manifest_writes
 from tracekit.durable.reply import Reply, to_reply
 from tracekit.durable.requests import Answer, Dispatch, Op, Sleep, commit, dispatch
@@ -67,10 +67,7 @@ def model_call(session: Session, place: str, asked: ModelAsked) -> Op[Reply]:
         yield from _compare(session, row, asked, digests)
         return _known(session, finished_result(session, row))
     yield from check_limits(session, place)
-    review = session.decided(place, "limit.attempts")
-    if row is not None and row.tries >= session.limits.max_attempts and review is None:
-        text = f"model call {asked.name} was begun {row.tries} times and never ended"
-        yield from ask_about_limit(session, place, "limit.attempts", text)
+    yield from check_tries(session, place, f"model call {asked.name}")
     return (yield from _ask(session, place, asked, digests))
 
 

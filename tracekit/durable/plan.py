@@ -59,6 +59,8 @@ class Plan:
     todo: tuple[str, ...]
     """Steps that were skipped and are still to be done by somebody."""
     owner: str | None = None
+    code_changed: tuple[str, ...] = ()
+    """What differs from the code that the task began with, where that code can be found here."""
 
     @property
     def is_waiting(self) -> bool:
@@ -66,7 +68,7 @@ class Plan:
         return self.action == "review"
 
 
-def make_plan(state: TaskState, table: Table) -> Plan:
+def make_plan(state: TaskState, table: Table, *, code_changed: tuple[str, ...] = ()) -> Plan:
     """The plan for the task of *state*."""
     task = state.task
     finished = [row for row in state.steps if row.status in (StepStatus.OK, StepStatus.SKIPPED)]
@@ -94,6 +96,7 @@ def make_plan(state: TaskState, table: Table) -> Plan:
         tuple(row.review_id for row in open_reviews),
         tuple(f"{row.name} at {row.place}" for row in state.steps if row.status is StepStatus.SKIPPED),
         task.owner,
+        code_changed,
     )
 
 

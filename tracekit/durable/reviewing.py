@@ -46,6 +46,7 @@ def review_row(
     args_digest: str = "",
     effect_key: str | None = None,
     details: dict[str, Any] | None = None,
+    answers: tuple[str, ...] = (),
     options: tuple[str, ...] = (),
 ) -> ReviewRow:
     """The question as a row; its id is the same when the same question comes up again while it is open."""
@@ -58,8 +59,8 @@ def review_row(
         "break_point": break_point,
         "reason": why,
         "recommendation": recommendation,
-        "options": list(OPTIONS.get(reason, STANDARD_OPTIONS)),
-        "answers": list(options),
+        "options": list(options or OPTIONS.get(reason, STANDARD_OPTIONS)),
+        "answers": list(answers),
         "details": to_log(details or {}),
     }
     expires_s = session.options.review_expires_s

@@ -87,7 +87,7 @@ def task_scope(
             yield guard
         return
     settle_reviews(owner.store, task_id)
-    session = Session(owner.store, take(owner, there), _loaded(owner, task_id), options=Options())
+    session = Session(owner.store, take(owner, there).lease, _loaded(owner, task_id), options=Options())
     session.root = root_step(session, task_id)
     owner.hold(session)
     error: BaseException | None = None

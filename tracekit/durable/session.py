@@ -97,6 +97,8 @@ class Session:
         self.last_context: tuple[str, tuple[str, ...]] | None = None
         self.reply_style = "openai"
         self.is_async = False
+        self.dispatching: set[Any] = set()
+        """Asyncio tasks that have sent something and wait for the answer."""
         self.outcome: Any = None
         """The task's result, once it is there."""
         self.beyond_limit = False

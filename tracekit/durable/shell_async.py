@@ -57,6 +57,8 @@ async def _sleep(seconds: float) -> None:
 
 async def _dispatch(session: Session, request: Dispatch) -> Answer | Raised:
     point(f"before_{request.point}")
+    here = asyncio.current_task()
+    session.dispatching.add(here)
     with inside(session, request):
         try:
             async with asyncio.timeout(request.timeout_s) as limit:
@@ -65,6 +67,8 @@ async def _dispatch(session: Session, request: Dispatch) -> Answer | Raised:
             answer = timed_out(request) if limit.expired() else Raised(error)
         except Exception as error:
             answer = Raised(error)
+        finally:
+            session.dispatching.discard(here)
     point(f"after_{request.point}")
     return answer
 

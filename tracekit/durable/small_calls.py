@@ -12,7 +12,7 @@ from tracekit import clock
 from tracekit.durable.attempts import STOPS
 from tracekit.durable.errors_stored import error_to_json
 from tracekit.durable.journal import finished_result, is_finished, mark_escaped
-from tracekit.durable.limit_checks import ask_about_limit, check_limits
+from tracekit.durable.limit_checks import check_limits, check_tries
 from tracekit.durable.requests import Dispatch, Op, Raised, commit, dispatch
 from tracekit.durable.reviewing import diverged, review_row, stop_for_review
 from tracekit.durable.session import Session, blob, event, now_ms, stored
@@ -70,11 +70,9 @@ def step_call(session: Session, place: str, asked: StepAsked) -> Op[Any]:
     if row is not None:
         return finished_result(session, row)
     yield from check_limits(session, place)
+    yield from check_tries(session, place, f"step {asked.name}")
     before = session.steps.get(place)
     tries = (before.tries if before else 0) + 1
-    if tries > session.limits.max_attempts and session.decided(place, "limit.attempts") is None:
-        text = f"step {asked.name} was begun {tries - 1} times and never ended"
-        yield from ask_about_limit(session, place, "limit.attempts", text)
     step = begin(session, StepKind.STEP, asked.name, input=dict(asked.arguments), tries=tries)
     running = _row(session, place, asked.name, args_digest, step_id=step.ref.step_id, tries=tries)
     yield from commit("before_step", PutStep(running), durable=False)
@@ -171,7 +169,7 @@ def ask_call(session: Session, place: str, question: str, options: tuple[str, ..
             why=question,
             recommendation="answer with `done` and the answer as result",
             args_digest=args_digest,
-            options=options,
+            answers=options,
         )
         yield from stop_for_review(session, asked)
         return None

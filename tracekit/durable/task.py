@@ -6,12 +6,12 @@ import asyncio
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 from tracekit import clock
-from tracekit.durable.code_version import code_version, tool_schema_hash
+from tracekit.durable.code_version import code_change, code_version, tool_schema_hash
 from tracekit.durable.decide import Table
 from tracekit.durable.life import Body, run_async, run_sync
 from tracekit.durable.limits import Limits
@@ -23,7 +23,6 @@ from tracekit.model import TaskStatus
 from tracekit.snapshot import decode
 from tracekit.store.contract import Lease, PutBlob, Store, TaskRow
 
-P = ParamSpec("P")
 R = TypeVar("R")
 
 SCRIPT_MODULE = "tracekit_app_"
@@ -119,6 +118,12 @@ class Task(Generic[R]):
         """Run an attempt that this process owns inside a running loop."""
         result: R = await run_async(owner, session, self._body(session))
         return result
+
+    def changes_since(self, row: TaskRow) -> tuple[str, ...]:
+        """What differs from the code that the task of *row* began with, in words."""
+        return tuple(
+            code_change(row, code_version(self.function), tool_schema_hash(self.function.__module__))
+        )
 
     def _refuse_running_loop(self, instead: str) -> None:
         """Raise before anything is admitted or owned when an async task can't be run from here."""
@@ -234,6 +239,17 @@ def registered_tasks() -> list[str]:
     return list(_registry)
 
 
+class _Declare(Protocol):
+    """What `@task(...)` gives: makes the task of a function, whose result an async one gives in the end."""
+
+    @overload
+    def __call__(self, function: Callable[..., Coroutine[Any, Any, R]], /) -> Task[R]: ...
+    @overload
+    def __call__(self, function: Callable[..., R], /) -> Task[R]: ...
+
+
+@overload
+def task(function: Callable[..., Coroutine[Any, Any, R]], /) -> Task[R]: ...
 @overload
 def task(function: Callable[..., R], /) -> Task[R]: ...
 @overload
@@ -254,7 +270,7 @@ def task(
     max_context_tokens: int | None = None,
     review_expires_s: float | None = None,
     on_code_change: str = "continue",
-) -> Callable[[Callable[..., R]], Task[R]]: ...
+) -> _Declare: ...
 def task(
     function: Callable[..., Any] | None = None,
     /,
