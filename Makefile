@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format bench accuracy clean
+.PHONY: help install demo test check format bench accuracy powercut clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -47,11 +47,16 @@ format: install ## put every file into the one format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: install ## figures, as ratios within one run; never part of the tests
-	@for script in $(wildcard benchmarks/bench_*.py); do echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
+bench: install ## figures, as ratios within one run where they can be; never part of the tests
+	@for script in $(sort $(wildcard benchmarks/bench_*.py)) benchmarks/store_step.py; do \
+		echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
 
-accuracy: install ## faults planted into clean runs: how many are found, and false alarms
-	@$(BIN)/python benchmarks/mutate.py $(ARGS)
+accuracy: install ## how many diagnoses are right: on labelled logs, and on faults planted into clean runs
+	@for script in benchmarks/accuracy.py benchmarks/mutate.py; do \
+		echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
+
+powercut: install ## power cuts under the real store: which promises hold when the machine stops at any write
+	@$(BIN)/python benchmarks/powercut.py $(ARGS)
 
 clean: ## remove what was built and installed
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
