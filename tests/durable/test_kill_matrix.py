@@ -57,6 +57,7 @@ class World:
             "TRACEKIT_HOME": str(self.folder / "home"),
             **(kill or {}),
         }
+        env["TRACEKIT_STORE"] = self.url
         done = subprocess.run(
             [sys.executable, str(APP), *args], env=env, capture_output=True, text=True, timeout=60
         )
