@@ -297,3 +297,98 @@ def test_declared_tools_have_one_name_in_every_dialect() -> None:
     for attributes in (flattened, openinference):
         tools = translate(span(attributes=attributes))["attributes"]["gen_ai.tool.definitions"]
         assert tools[0]["function"]["name"] == "refund"
+
+
+SAID_ELSEWHERE = {
+    "gemini": {
+        "candidates": [
+            {
+                "content": {
+                    "role": "model",
+                    "parts": [{"text": "hm"}, {"functionCall": {"name": "refund", "args": {}}}],
+                }
+            }
+        ]
+    },
+    "responses": {
+        "output": [
+            {"type": "message", "content": [{"type": "output_text", "text": "hm"}]},
+            {"type": "function_call", "name": "refund", "call_id": "", "arguments": "{}"},
+        ]
+    },
+    "completions": {
+        "choices": [
+            {
+                "message": {
+                    "role": "assistant",
+                    "content": "hm",
+                    "tool_calls": [{"id": "", "function": {"name": "refund", "arguments": "{}"}}],
+                }
+            }
+        ]
+    },
+    "langchain": {
+        "generations": [
+            [
+                {
+                    "text": "hm",
+                    "message": {
+                        "kwargs": {
+                            "type": "ai",
+                            "content": "hm",
+                            "additional_kwargs": {
+                                "tool_calls": [{"function": {"name": "refund", "arguments": "{}"}}]
+                            },
+                        },
+                        "lc": 1,
+                    },
+                }
+            ]
+        ]
+    },
+    "parts": [
+        {
+            "role": "assistant",
+            "parts": [
+                {"type": "text", "content": "hm"},
+                {"type": "odd"},
+                {"type": "tool_call", "name": "refund", "arguments": "{}"},
+            ],
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize("shape", SAID_ELSEWHERE)
+def test_what_a_model_said_is_found_in_every_clients_answer(shape: str) -> None:
+    attributes = {"openinference.span.kind": "LLM", "output.value": json.dumps(SAID_ELSEWHERE[shape])}
+    fields = translate(span(attributes=attributes))
+
+    assert fields["model_raw_output"] == "hm"
+    assert fields["asked"] == [{"call_id": "", "name": "refund", "arguments": "{}"}]
+
+
+SENT_ELSEWHERE = {
+    "vercel prompt": {"system": "Be brief", "prompt": "Refund A-1"},
+    "langchain batch": {
+        "messages": [
+            [
+                {"lc": 1, "kwargs": {"type": "system", "content": "Be brief"}},
+                {"lc": 1, "kwargs": {"type": "human", "content": "Refund A-1"}},
+            ]
+        ]
+    },
+    "adk": {
+        "model": "m",
+        "config": {"system_instruction": "Be brief"},
+        "contents": [{"role": "user", "parts": [{"text": "Refund A-1"}]}],
+    },
+}
+
+
+@pytest.mark.parametrize("shape", SENT_ELSEWHERE)
+def test_what_a_model_was_sent_is_found_in_every_clients_request(shape: str) -> None:
+    attributes = {"openinference.span.kind": "LLM", "input.value": json.dumps(SENT_ELSEWHERE[shape])}
+    sent, _, _ = talk_of(translate(span(attributes=attributes)))
+
+    assert sent == SENT

@@ -56,16 +56,17 @@ def kind_of(span: ForeignSpan) -> StepKind:
     attributes = span.attributes
     if is_own(span):
         return own_kind(span)
+    operation = attributes.get("ai.operationId")
+    if isinstance(operation, str) and operation in VERCEL:
+        return VERCEL[operation]
     for name, meanings in KINDS:
         said = attributes.get(name)
         if isinstance(said, str):
             found = meanings.get(said) or meanings.get(said.upper()) or meanings.get(said.lower())
             if found is not None:
                 return found
-    operation = attributes.get("ai.operationId")
     if isinstance(operation, str):
-        inner = operation.endswith((".doGenerate", ".doStream"))
-        return StepKind.MODEL if inner else VERCEL.get(operation, StepKind.STEP)
+        return StepKind.MODEL if operation.endswith((".doGenerate", ".doStream")) else StepKind.STEP
     if attributes.get("mcp.method.name") == "tools/call" or any(
         attributes.get(name) for name in TOOL_NAME[:3]
     ):
@@ -195,8 +196,10 @@ def _sent(span: ForeignSpan, taken: Taken) -> list[Message]:
     taken.used.add("input.mime_type")
     if isinstance(value, Mapping) and isinstance(value.get("config"), Mapping):  # Google ADK's request
         first = first or _instructions(value["config"].get("system_instruction"))
-    if isinstance(value, Mapping) and value.get("system") is not None:  # Vercel's `ai.prompt`
-        first = first or _instructions(value["system"])
+    if isinstance(value, Mapping) and (
+        "prompt" in value or value.get("system") is not None
+    ):  # Vercel's `ai.prompt`
+        first = first or _instructions(value.get("system"))
         value = value if "messages" in value else value.get("prompt")
     return first + messages(value)
 
@@ -248,6 +251,8 @@ def _said(span: ForeignSpan, taken: Taken) -> list[Message]:
         value = value["choices"]
     elif isinstance(value, Mapping) and isinstance(value.get("generations"), list):  # LangChain
         value = value["generations"]
+    elif isinstance(value, Mapping) and isinstance(value.get("candidates"), list):  # Gemini
+        value = [one.get("content") for one in value["candidates"] if isinstance(one, Mapping)]
     elif isinstance(value, Mapping) and isinstance(value.get("output"), list):  # OpenAI's Responses API
         value = value["output"]
     elif isinstance(value, Mapping) and isinstance(value.get("content"), Mapping):

@@ -71,7 +71,7 @@ def messages(value: Any, *, role: str = "user") -> list[Message]:
         return []
     if isinstance(value, Mapping):
         for key in ("messages", "input_messages", "contents"):
-            if isinstance(value.get(key), list):
+            if isinstance(value.get(key), list | str):
                 return messages(value[key], role=role)
         return _one(value, role)
     if isinstance(value, list):
@@ -84,6 +84,8 @@ def _one(item: Any, role: str) -> list[Message]:
         return messages(item, role=role)
     if isinstance(item, Mapping) and item.get("type") in ("function_call", "function_call_output"):
         return [_responses_item(item)]
+    if isinstance(item, Mapping) and "toolName" in item and "content" not in item:  # Vercel's list of calls
+        return _from_parts("assistant", [{"type": "tool-call", **item}], {})
     if not isinstance(item, Mapping):
         return [{"role": role, "content": json_text(item)}]
     if isinstance(item.get("message"), Mapping):
@@ -192,7 +194,9 @@ def call_of(call_id: Any, names: Mapping[str, Any], arguments: Any) -> dict[str,
 
 def _with_calls(message: Message, item: Mapping[str, Any]) -> Message:
     """*message* with the calls and names that stand beside its content."""
-    asked = item.get("tool_calls", item.get("toolCalls"))
+    more = item.get("additional_kwargs")
+    asked = item.get("tool_calls") or item.get("toolCalls")
+    asked = asked or (more.get("tool_calls") if isinstance(more, Mapping) else None)
     if isinstance(asked, list):
         calls = message.setdefault("tool_calls", [])
         calls.extend(_call(call) for call in asked if isinstance(call, Mapping))
@@ -210,6 +214,12 @@ def _call(item: Mapping[str, Any]) -> dict[str, Any]:
     return call_of(inner.get("id") or inner.get("toolCallId"), function, arguments)
 
 
+def _texts(content: Any) -> list[str]:
+    """The texts of a content, those among its parts where it has others besides."""
+    parts = content if isinstance(content, list) else [content]
+    return [text for part in parts if (text := text_part(part)) is not None]
+
+
 def asked_of(said: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
     """The native `asked` list of what a model said."""
     return [
@@ -225,7 +235,7 @@ def asked_of(said: Iterable[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 def raw_text(said: Sequence[Mapping[str, Any]]) -> str | None:
     """The model's text; the JSON of its calls when it said nothing else; None when nothing is known."""
-    texts = [message["content"] for message in said if isinstance(message.get("content"), str)]
+    texts = [text for message in said for text in _texts(message.get("content"))]
     if any(texts):
         return "\n".join(texts)
     calls = asked_of(said)

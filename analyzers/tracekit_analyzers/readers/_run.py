@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -47,7 +48,12 @@ def file_key(file: InputFile) -> str:
         size = file.path.stat().st_size
     except OSError:
         size = -1
-    return f"{name}:{size}:{blake2b(file.head, digest_size=16).hexdigest()}"
+    return f"{name}:{size}:{_head_digest(file.head)}"
+
+
+@lru_cache(maxsize=8)
+def _head_digest(head: bytes) -> str:
+    return blake2b(head, digest_size=16).hexdigest()
 
 
 class Run:

@@ -39,6 +39,10 @@ def span_ids(value: Any, digits: int) -> str | None:
     return hex_id(digits, text)
 
 
+_CONTENT = frozenset({"model_raw_output", "asked"})
+"""What a model step says; by it the fuller of two spans of one call is told."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlacedSpan:
     """A span and where it stands in its file."""
@@ -55,7 +59,7 @@ class SpanRuns:
         self._file = file
         self._runs: dict[str, Run] = {}
         self._counts: dict[str, int] = {}
-        self._inner: dict[str, dict[str, bool]] = {}
+        self._inner: dict[str, dict[str, frozenset[str]]] = {}
 
     def place(self, span: ForeignSpan, line: int | None = None) -> PlacedSpan:
         """*span* with its position among the spans of its trace."""
@@ -88,15 +92,18 @@ class SpanRuns:
         yield from self._with_context(run, fields, placed)
 
     def _wrapped(self, fields: dict[str, Any], trace_id: str, parent: str) -> None:
+        """Note what the model call *fields* says, for the span around it."""
         inner = self._inner.setdefault(trace_id, {})
-        inner[parent] = inner.get(parent, False) or "model_raw_output" in fields
+        inner[parent] = inner.get(parent, frozenset()) | (_CONTENT & fields.keys())
 
     def _counted_once(self, fields: dict[str, Any], trace_id: str) -> dict[str, Any]:
-        """*fields*, made a plain step when a model call inside it says the same; only without usage when it says less."""
+        """*fields*, made a plain step when a model call inside it says as much, and only without usage when it says less."""
         inner = self._inner.get(trace_id, {}).get(fields["step_id"])
         if inner is None:
             return fields
-        return demoted(fields) if inner else {key: value for key, value in fields.items() if key != "usage"}
+        if (_CONTENT & fields.keys()) <= inner:
+            return demoted(fields)
+        return {key: value for key, value in fields.items() if key != "usage"}
 
     def _with_context(self, run: Run, fields: dict[str, Any], placed: PlacedSpan) -> Iterator[NativeRecord]:
         sent, said, complete = talk_of(fields)

@@ -13,6 +13,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignSpan
 from tracekit.recording.foreign_messages import json_value
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
+from tracekit_analyzers.readers._openai import text_of
 from tracekit_analyzers.readers._run import file_key
 from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
@@ -71,10 +72,11 @@ def _span(raw: Mapping[str, Any], trace: Mapping[str, Any], *, fallback: str) ->
     kind = str(raw.get("type") or "SPAN").lower()
     given, output = value_of(raw.get("input")), value_of(raw.get("output"))
     attributes = {**_metadata(raw.get("metadata")), "langfuse.observation.type": kind}
-    if (
-        isinstance(output, Mapping) and output.get("type") == "tool" and kind == "span"
-    ):  # LangChain's tool message
-        attributes |= {"langfuse.observation.type": "tool", "gen_ai.tool.call.id": output.get("tool_call_id")}
+    answer = _tool_message(output) if kind == "span" else None
+    if answer is not None:
+        attributes |= {"langfuse.observation.type": "tool", "gen_ai.tool.call.id": answer.get("tool_call_id")}
+        output = answer.get("content")
+    failed = raw.get("level") == "ERROR" or (answer is not None and answer.get("status") == "error")
     if kind in ("tool", "generation", "agent"):
         attributes.pop("openinference.span.kind", None)
         attributes.pop("gen_ai.operation.name", None)
@@ -98,8 +100,8 @@ def _span(raw: Mapping[str, Any], trace: Mapping[str, Any], *, fallback: str) ->
         name=str(raw.get("name") or kind),
         start_ns=start,
         end_ns=end if end is not None or kind != "event" else start,
-        status_code="error" if raw.get("level") == "ERROR" else "unset",
-        status_message=raw.get("statusMessage"),
+        status_code="error" if failed else "unset",
+        status_message=raw.get("statusMessage") or (text_of(output) if failed else None),
         attributes={key: value for key, value in attributes.items() if value is not None},
     )
     return with_plain_ids(
@@ -109,6 +111,14 @@ def _span(raw: Mapping[str, Any], trace: Mapping[str, Any], *, fallback: str) ->
         parent=raw.get("parentObservationId"),
         fallback=fallback,
     )
+
+
+def _tool_message(output: Any) -> Mapping[str, Any] | None:
+    """LangChain's tool message, plain or as its constructor: older exports have no other sign of a tool."""
+    if not isinstance(output, Mapping):
+        return None
+    fields = output.get("kwargs") if "lc" in output else output
+    return fields if isinstance(fields, Mapping) and "tool_call_id" in fields else None
 
 
 def value_of(value: Any) -> Any:
