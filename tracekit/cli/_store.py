@@ -36,6 +36,11 @@ def print_json(value: Any) -> None:
     print(orjson.dumps(to_log(value), option=orjson.OPT_INDENT_2).decode())
 
 
+def inline(value: Any) -> str:
+    """*value* as JSON on one line; a text as it is."""
+    return value if isinstance(value, str) else orjson.dumps(to_log(value)).decode()
+
+
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Aligned columns on stdout; control codes of the data are shown, never sent to the terminal."""
     texts = [list(head), *([visible(str(cell)) for cell in row] for row in rows)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tracekit.cli._store import add_format, add_store, print_json, print_table, visible
+from tracekit.cli._store import add_format, add_store, inline, print_json, print_table, visible
 from tracekit.cli.command import Command, Exit
 
 
@@ -63,7 +63,7 @@ def _risk(each: object) -> str:
     from tracekit.durable.plan import AtRisk
 
     assert isinstance(each, AtRisk)
-    return f"{each.tool} at {each.place} ({each.risk}, {each.status}), arguments {each.arguments}: {each.next_move}"
+    return f"{each.tool} at {each.place} ({each.risk}, {each.status}), arguments {inline(each.arguments)}: {each.next_move}"
 
 
 COMMAND = Command("plan", "what recovering a task would do; changes nothing", _configure, _run)

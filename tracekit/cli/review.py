@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from tracekit.cli._store import add_format, add_store, print_json, print_table
+from tracekit.cli._store import add_format, add_store, inline, print_json, print_table
 from tracekit.cli.command import Command, Exit, UsageError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _show(options: argparse.Namespace) -> int:
     facts += [("task", row.task_id), ("options", ", ".join(panel["options"])), ("status", row.status)]
     facts += [("answers", ", ".join(panel["answers"]))] if panel.get("answers") else []
     facts += [("seen", row.args_digest)] if row.args_digest else []
-    facts += [(name, value) for name, value in panel["details"].items()]
+    facts += [(name, inline(value)) for name, value in panel["details"].items()]
     facts += [("decided", f"{row.decision} by {row.decided_by}")] if row.decision else []
     print_table(("review", row.review_id), facts)
     return Exit.CLEAN
