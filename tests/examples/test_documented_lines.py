@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/quickstart.md")
+PAGES = ("README.md", "docs/quickstart.md", "docs/testing.md")
 NEEDS_A_TERMINAL = ("tracekit tui", "tracekit demo --tui")
 
 
