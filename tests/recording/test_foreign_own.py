@@ -19,6 +19,7 @@ from tracekit.model import StepKind, StepStatus, ToolCall, Usage
 from tracekit.recording.recorder import recorder
 from tracekit.recording.setup import init
 from tracekit_analyzers.readers import otel_console, otlp
+from tracekit_analyzers.session import Session
 
 COMPARED = (
     "trace_id",
@@ -128,3 +129,28 @@ def test_spans_with_content_say_what_the_native_log_says(
     assert {key: told(step) for key, step in sent.items()} == {
         key: told(step) for key, step in logged.items()
     }
+
+
+def verdicts(path: Path) -> list[tuple[Any, ...]]:
+    session = Session([path])
+    session.load()
+    found = [
+        (d.code, d.rule, d.failed_step, d.cause_step, d.confidence, d.recovered, d.retry)
+        for row in session.traces().rows
+        for d in session.diagnoses(row.trace_id)
+    ]
+    session.close()
+    return sorted(found, key=str)
+
+
+@pytest.mark.parametrize("way", [by_otlp, by_console], ids=["otlp", "console"])
+def test_spans_with_content_are_diagnosed_like_the_native_log(
+    tmp_path: Path, spans: InMemorySpanExporter, way: Any
+) -> None:
+    run_agent()
+
+    sent = tmp_path / "spans.json"
+    way(spans, sent)
+    from_log = verdicts(tmp_path / "traces")
+    assert from_log
+    assert verdicts(sent) == from_log
