@@ -50,7 +50,11 @@ class ArgumentSchema:
         fields: dict[str, Any] = {}
         open_ended = False
         for parameter in inspect.signature(function).parameters.values():
-            if parameter.name == INJECTED or parameter.kind is parameter.VAR_POSITIONAL:
+            if parameter.name == INJECTED:
+                continue
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                rest: Any = hints.get(parameter.name, Any)
+                fields[parameter.name] = NotRequired[list[rest]]
                 continue
             if parameter.kind is parameter.VAR_KEYWORD:
                 open_ended = True

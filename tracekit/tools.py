@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -57,6 +58,10 @@ handler: ContextVar[ToolHandler | None] = ContextVar("tracekit_tool_handler", de
 
 current_key: ContextVar[str | None] = ContextVar("tracekit_idempotency_key", default=None)
 """The key of the effect that is being dispatched; set by the ledger."""
+
+
+running_tasks: set[int] = set()
+"""Ids of the attempts and scopes that run in this process."""
 
 
 def idempotency_key() -> str | None:
@@ -110,11 +115,20 @@ class Tool(Generic[P, R]):
         owner = handler.get()
         if owner is not None:
             return cast(R, owner.call_tool(self, args, dict(kwargs)))
+        if running_tasks and self.policy.effect is not EffectRisk.READ:
+            _warn_unbooked(self.name)
         return cast(R, self.observed(args, dict(kwargs)))
 
     def observed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The function's result, recorded as a step and booked nowhere; an awaitable of it for an async tool."""
         return _observe_async(self, args, kwargs) if self.is_async else _observe(self, args, kwargs)
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Tool[..., R]:
+        """The tool as a method of *instance*; the instance is no part of what is stored."""
+        if instance is None:
+            return self
+        method = cast(Any, self.function).__get__(instance, owner)
+        return Tool(method, self.policy, name=self.name, schema=self._schema)
 
     @property
     def takes_key(self) -> bool:
@@ -159,20 +173,20 @@ class Tool(Generic[P, R]):
         """A call without arguments that runs the function with *named*, and *key* where it takes one."""
         args: list[Any] = []
         kwargs: dict[str, Any] = dict(named)
-        for name, parameter in self._signature.parameters.items():
-            if parameter.kind is parameter.POSITIONAL_ONLY and name in kwargs:
-                args.append(kwargs.pop(name))
-            elif parameter.kind is parameter.VAR_POSITIONAL and name in kwargs:
-                args = [*_leading(self._signature, kwargs), *kwargs.pop(name)]
+        parameters = self._signature.parameters.values()
+        has_rest = any(p.kind is p.VAR_POSITIONAL and p.name in kwargs for p in parameters)
+        for parameter in parameters:
+            by_position = parameter.kind is parameter.POSITIONAL_ONLY
+            by_position |= has_rest and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+            if parameter.name not in kwargs:
+                continue
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                args += kwargs.pop(parameter.name)
+            elif by_position and parameter.name != INJECTED:
+                args.append(kwargs.pop(parameter.name))
         if self.takes_key:
             kwargs[INJECTED] = key
         return functools.partial(self.function, *args, **kwargs)
-
-
-def _leading(signature: inspect.Signature, kwargs: dict[str, Any]) -> list[Any]:
-    """Values of the plain parameters before `*args`, taken out of *kwargs*."""
-    plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [kwargs.pop(p.name) for p in signature.parameters.values() if p.kind in plain and p.name in kwargs]
 
 
 def accepted(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
@@ -269,6 +283,16 @@ def tool(
         return made
 
     return declare if function is None else declare(function)
+
+
+@functools.cache
+def _warn_unbooked(name: str) -> None:
+    """Tell once that an effect ran outside of the ledger although a task runs: threads do not inherit the context."""
+    logging.getLogger("tracekit").warning(
+        "the effect %s was called outside of any task while a task runs in this process: it is not booked. In a thread "
+        'of the task use `with run.branch("name")`, or start the thread through contextvars.copy_context().run',
+        name,
+    )
 
 
 def _observe(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

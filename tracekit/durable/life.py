@@ -43,7 +43,7 @@ from tracekit.store.contract import (
     UseReview,
     Write,
 )
-from tracekit.tools import handler
+from tracekit.tools import handler, running_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +120,8 @@ def _attempt(owner: Ownership, session: Session) -> Iterator[Run]:
         stack.enter_context(session.root.active())
         token = handler.set(run)
         stack.callback(handler.reset, token)
+        running_tasks.add(id(session))
+        stack.callback(running_tasks.discard, id(session))
         try:
             yield run
         except BaseException as error:

@@ -20,7 +20,7 @@ def check_limits(session: Session, place: str) -> Op[None]:
     spent: tuple[tuple[str, float, float | None, str], ...] = (
         ("tokens", session.task.tokens_used, limits.tokens, "tokens"),
         ("cost", session.task.cost_used, limits.cost, "cost"),
-        ("wall_s", session.spent_s(), limits.wall_s, "seconds"),
+        ("wall_s", session.spent_ms / 1000, limits.wall_s, "seconds"),
     )
     for name, used, most, unit in spent:
         if most is None or used < most:

@@ -28,7 +28,7 @@ from tracekit.errors import TracekitError
 from tracekit.model import EffectRisk, StepStatus, TaskStatus
 from tracekit.snapshot import canonical, digest
 from tracekit.store.contract import Lease, Store, TaskRow, TaskState, UpdateTask
-from tracekit.tools import Tool, handler
+from tracekit.tools import Tool, handler, running_tasks
 
 SCOPE_FUNCTION = "tracekit.durable.scope:task_scope"
 """What stands as function in the row of a scope: there is none to be run again."""
@@ -109,9 +109,11 @@ def task_scope(
 @contextmanager
 def _led_to(guard: Guard) -> Iterator[Guard]:
     token = handler.set(guard)
+    running_tasks.add(id(guard))
     try:
         yield guard
     finally:
+        running_tasks.discard(id(guard))
         handler.reset(token)
 
 

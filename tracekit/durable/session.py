@@ -71,6 +71,8 @@ class Session:
         self.table = self.options.table or Table.standard()
         self.limits = Limits.from_json(state.task.limits)
         self.steps: dict[str, StepRow] = {row.place: row for row in state.steps}
+        self.spent_ms = sum(_took_ms(row) for row in state.steps)
+        """Time of finished steps, over all attempts."""
         self.effects: dict[str, EffectRow] = {row.key: row for row in state.effects}
         self.reviews: dict[str, ReviewRow] = {row.review_id: row for row in state.reviews}
         self.compensations: dict[int, CompensationRow] = {row.ord: row for row in state.compensations}
@@ -171,6 +173,7 @@ class Session:
         """Bring memory up to a write that was applied."""
         match write:
             case PutStep(row):
+                self.spent_ms += _took_ms(row) - _took_ms(self.steps.get(row.place))
                 self.steps[row.place] = row
             case PutBlob(hash=name, data=data):
                 self.bodies[name] = data
@@ -218,10 +221,10 @@ class Session:
         planned = len(orjson.loads(self.task.plan)) if self.task.plan else 0
         return min(1.0, done / max(planned, len(self.steps) + 1, 1))
 
-    def spent_s(self) -> float:
-        """Seconds of finished steps, over all attempts."""
-        rows = list(self.steps.values())
-        return sum(row.finished_ms - row.started_ms for row in rows if row.finished_ms) / 1000
+
+def _took_ms(row: StepRow | None) -> int:
+    """Milliseconds that a finished step took; 0 for an unfinished one."""
+    return row.finished_ms - row.started_ms if row is not None and row.finished_ms is not None else 0
 
 
 def blob(value: Any, *, refs: tuple[str, ...] = ()) -> PutBlob:

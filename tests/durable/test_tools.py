@@ -1,0 +1,144 @@
+"""What a tool is outside of tasks, as a method, and for a model."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import threading
+from decimal import Decimal
+from typing import Any, Literal
+
+import pytest
+
+import tracekit
+from tracekit.arguments import BadArguments
+from tracekit.durable.owning import ownership
+from tracekit.errors import TracekitError
+
+
+@tracekit.tool
+def transfer(
+    amount: Decimal, to: str, speed: Literal["slow", "fast"] = "slow", *, idempotency_key: str = ""
+) -> str:
+    """Moves money."""
+    return f"{amount} to {to}"
+
+
+def test_a_definition_for_a_model_leaves_the_key_out() -> None:
+    function = transfer.definition()["function"]
+
+    assert (function["name"], function["description"]) == ("transfer", "Moves money.")
+    assert set(function["parameters"]["properties"]) == {"amount", "to", "speed"}
+    assert function["parameters"]["required"] == ["amount", "to"]
+
+
+def test_raw_text_becomes_typed_values() -> None:
+    assert transfer.parse('{"amount": "99.50", "to": "ann"}').values == {
+        "amount": Decimal("99.50"),
+        "to": "ann",
+    }
+
+
+@pytest.mark.parametrize(
+    ("raw", "failure_class"),
+    [
+        ('{"amount": "99.50", "to": 7}', "parameter.generated"),
+        ('{"amount": "99.50"}', "parameter.generated"),
+        ('{"amount": "99.50", "to": "ann", "note": "hi"}', "parameter.generated"),
+        ('{"amount": "99.50", "to": "ann", "speed": "warp"}', "parameter.generated"),
+        ('{"amount": "99.50", "to": "an', "parameter.truncated"),
+        ("amount: 99.50", "parameter.generated"),
+        ("[]", "parameter.generated"),
+        ('{"amount": "99.50", "to": "ann", "idempotency_key": "mine"}', "parameter.generated"),
+    ],
+)
+def test_text_that_does_not_fit_is_refused_with_the_place(raw: str, failure_class: str) -> None:
+    with pytest.raises(BadArguments, match="nothing was executed") as refused:
+        transfer.parse(raw)
+
+    assert refused.value.failure_class == failure_class
+
+
+def test_a_tool_looks_like_its_function() -> None:
+    assert transfer.__name__ == "transfer"
+    assert list(inspect.signature(transfer).parameters) == ["amount", "to", "speed", "idempotency_key"]
+    assert transfer(Decimal(1), "ann") == "1 to ann"
+
+
+def test_an_unknown_effect_word_is_refused() -> None:
+    with pytest.raises(TracekitError, match="'payment'"):
+        tracekit.tool(effect="pay")
+
+
+def test_a_method_can_be_a_tool_and_its_instance_is_not_stored() -> None:
+    class Shop:
+        def __init__(self) -> None:
+            self.sold: list[str] = []
+            self.lock = threading.Lock()
+
+        @tracekit.tool(effect="write")
+        def sell(self, item: str) -> str:
+            self.sold.append(item)
+            return f"sold {item}"
+
+    shop = Shop()
+
+    @tracekit.task
+    def job(run: tracekit.Run) -> list[Any]:
+        return [shop.sell("lamp"), run.tool(shop.sell, "desk")]
+
+    assert job.start(task_id="t") == ["sold lamp", "sold desk"]
+    assert shop.sold == ["lamp", "desk"]
+    state = ownership().store.load("t")
+    assert state is not None
+    assert [row.tool for row in state.effects] == ["sell", "sell"]
+
+
+def test_positional_and_gathered_parameters_reach_the_function() -> None:
+    @tracekit.tool
+    def odd(first: int, /, second: int, *rest: int, last: int = 0, **more: int) -> list[Any]:
+        return [first, second, list(rest), last, more]
+
+    @tracekit.tool
+    def add(*numbers: int) -> int:
+        return sum(numbers)
+
+    @tracekit.task
+    def job(run: tracekit.Run) -> list[Any]:
+        return [odd(1, 2), odd(1, 2, 3, 4, last=5, extra=6), add(1, 2, 3)]
+
+    assert job.start(task_id="t") == [[1, 2, [], 0, {}], [1, 2, [3, 4], 5, {"extra": 6}], 6]
+
+
+def test_a_call_that_does_not_fit_the_signature_is_the_callers_type_error() -> None:
+    @tracekit.task
+    def job(run: tracekit.Run) -> None:
+        run.tool(transfer, wrong=1)
+
+    with pytest.raises(TypeError, match="missing a required argument"):
+        job.start(task_id="t")
+
+
+def test_an_effect_in_a_thread_that_lost_its_context_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    @tracekit.tool(effect="write", name="lonely_write")
+    def write() -> None:
+        return None
+
+    @tracekit.task
+    def job(run: tracekit.Run) -> None:
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join()
+
+    with caplog.at_level(logging.WARNING, logger="tracekit"):
+        job.start(task_id="t")
+
+    assert "lonely_write was called outside of any task" in caplog.text
+
+
+async def test_an_async_tool_outside_of_a_task_is_awaited_like_its_function() -> None:
+    @tracekit.tool
+    async def wait() -> str:
+        return "done"
+
+    assert await wait() == "done"
