@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -41,6 +42,24 @@ while (lease := store.claim(owner=sys.argv[2], ttl_s=600)) is not None:
     store.commit(lease, [AppendEvent("ran", None, "{}"), UpdateTask({"status": TaskStatus.DONE})], durable=True)
     done.append(lease.task_id)
 print(json.dumps(done))
+"""
+
+STOPPED = """
+import json, sys
+from tests.store.samples import ARGUMENTS, task
+from tracekit.errors import LeaseLost
+from tracekit.store import open_store
+from tracekit.store.contract import AppendEvent
+store = open_store(sys.argv[1])
+store.create(task(), [ARGUMENTS])
+lease = store.acquire("t1", owner="slow", ttl_s=0)
+store.commit(lease, [AppendEvent("slow", None, "{}")], durable=True)
+print("working", flush=True)
+sys.stdin.readline()
+try:
+    store.commit(lease, [AppendEvent("slow again", None, "{}")], durable=True)
+except LeaseLost:
+    print("stopped", flush=True)
 """
 
 DECIDER = """
@@ -110,6 +129,27 @@ def test_of_two_people_who_decide_at_once_one_wins(shared_url: str) -> None:
     assert sorted(answer[0] for answer in answers) == ["lost", "won"]
     row = store.reviews(open_only=False)[0]
     assert [row.decided_by, row.decision, row.version] == [*winner[1:], 1]
+    store.close()
+
+
+def test_a_process_that_was_stopped_past_its_lease_writes_nothing_more(shared_url: str) -> None:
+    store = open_store(shared_url)
+    with subprocess.Popen(
+        [sys.executable, "-c", STOPPED, shared_url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as slow:
+        try:
+            assert slow.stdout is not None
+            assert slow.stdout.readline() == "working\n"
+            slow.send_signal(signal.SIGSTOP)
+            lease = store.acquire("t1", owner="fast", ttl_s=60)
+            assert lease is not None
+            slow.send_signal(signal.SIGCONT)
+
+            assert slow.communicate("go on\n", timeout=60)[0] == "stopped\n"
+        finally:
+            slow.kill()
+    store.commit(lease, [AppendEvent("fast", None, "{}")], durable=True)
+    assert [(row.kind, row.fence) for row in store.events("t1")] == [("slow", 1), ("fast", 2)]
     store.close()
 
 

@@ -147,6 +147,9 @@ def test_a_damaged_task_does_not_hide_the_others(full_store: Store, path: Path) 
     change(path, "UPDATE task SET goal = 'x' WHERE task_id = 't1'")
 
     assert full_store.load("t2") is not None
+    lease = full_store.claim(owner="w2", ttl_s=60, dead=["w1"])
+    assert lease is not None
+    assert lease.task_id == "t2"
 
 
 def test_a_lease_on_a_damaged_task_writes_nothing(full_store: Store, path: Path) -> None:

@@ -1,12 +1,13 @@
 """
 Random lives of tasks against a model: create, own, book, crash, clock jumps, decide, prune, reopen.
 
-The model says what the contract says, in its own words; memory and SQLite have to agree with it at every step.
+`TRACEKIT_RUNS=20` lives twenty times as many lives as usual. The model says what the contract says, in its own words; memory and SQLite have to agree with it at every step.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -92,8 +93,8 @@ class StoreMachine(RuleBasedStateMachine):
     def open(self) -> Store:
         raise NotImplementedError
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(alive=st.sets(WORKERS))
+    def begin(self, alive: set[str]) -> None:
         self.exits = ExitStack()
         self.clock = SetClock()
         self.exits.enter_context(clock.use(self.clock))
@@ -103,7 +104,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.tasks: dict[str, ModelTask] = {}
         self.leases: list[Lease] = []
         self.dead: set[str] = set()
-        self.alive: set[str] = set()
+        self.alive = set(alive)
+        self.create("t1")
 
     def teardown(self) -> None:
         if hasattr(self, "store"):
@@ -111,13 +113,17 @@ class StoreMachine(RuleBasedStateMachine):
             self.exits.close()
 
     @rule(name=NAMES)
+    def admit(self, name: str) -> None:
+        self.create(name)
+
     def create(self, name: str) -> None:
         row = task(name, max_recoveries=MAX_RECOVERIES, priority=int(name == "t2"))
         assert self.store.create(row, [ARGUMENTS]) is (name not in self.tasks)
         self.tasks.setdefault(name, ModelTask())
 
-    @rule(name=NAMES, owner=WORKERS)
-    def acquire(self, name: str, owner: str) -> None:
+    @rule(name=NAMES, owner=WORKERS, wait_ms=st.sampled_from([0, 0, 0, TTL_MS]))
+    def acquire(self, name: str, owner: str, wait_ms: int) -> None:
+        self.clock.ms += wait_ms
         lease = self.store.acquire(
             name, owner=owner, ttl_s=TTL_MS / 1000, dead=sorted(self.dead), alive=sorted(self.alive)
         )
@@ -127,8 +133,9 @@ class StoreMachine(RuleBasedStateMachine):
             known.taken(owner, self.clock.ms)
             self.leases.append(lease)
 
-    @rule(owner=WORKERS)
-    def claim(self, owner: str) -> None:
+    @rule(owner=WORKERS, wait_ms=st.sampled_from([0, TTL_MS]))
+    def claim(self, owner: str, wait_ms: int) -> None:
+        self.clock.ms += wait_ms
         lease = self.store.claim(
             owner=owner, ttl_s=TTL_MS / 1000, dead=sorted(self.dead), alive=sorted(self.alive)
         )
@@ -242,20 +249,12 @@ class StoreMachine(RuleBasedStateMachine):
             known.owner = None
             known.ended_ms = self.clock.ms if known.status.is_final else None
 
-    @rule(worker=WORKERS)
-    def crash(self, worker: str) -> None:
-        self.alive.discard(worker)
-        self.dead.add(worker)
-
-    @rule(worker=WORKERS)
-    def come_back(self, worker: str) -> None:
-        self.dead.discard(worker)
-        self.alive.add(worker)
-
-    @rule(worker=WORKERS)
-    def go_out_of_sight(self, worker: str) -> None:
+    @rule(worker=WORKERS, seen=st.sampled_from(["dead", "alive", "out of sight"]))
+    def see_worker(self, worker: str, seen: str) -> None:
         self.dead.discard(worker)
         self.alive.discard(worker)
+        if seen != "out of sight":
+            (self.dead if seen == "dead" else self.alive).add(worker)
 
     @rule(jump_ms=st.sampled_from([-86_400_000, -1, 1, TTL_MS, 86_400_000]))
     def clock_jumps(self, jump_ms: int) -> None:
@@ -326,7 +325,7 @@ class SqliteMachine(StoreMachine):
 
 def machine_test(machine: type[StoreMachine], *, runs: int, steps: int) -> Callable[[], None]:
     machine.TestCase.settings = settings(
-        max_examples=runs,
+        max_examples=runs * int(os.environ.get("TRACEKIT_RUNS", "1")),
         stateful_step_count=steps,
         deadline=None,
         suppress_health_check=list(HealthCheck),
@@ -334,5 +333,5 @@ def machine_test(machine: type[StoreMachine], *, runs: int, steps: int) -> Calla
     return machine.TestCase  # type: ignore[return-value]  # a unittest class that pytest collects
 
 
-TestMemory = machine_test(MemoryMachine, runs=150, steps=40)
-TestSqlite = machine_test(SqliteMachine, runs=25, steps=40)
+TestMemory = machine_test(MemoryMachine, runs=300, steps=50)
+TestSqlite = machine_test(SqliteMachine, runs=40, steps=50)

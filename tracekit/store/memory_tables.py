@@ -128,9 +128,7 @@ class MemoryTransaction:
     def task(self, task_id: str) -> TaskRow | None:
         return self._tables.tasks.get(task_id)
 
-    def waiting_task(
-        self, claimant: Claimant, functions: Sequence[str], skip: Sequence[str]
-    ) -> TaskRow | None:
+    def waiting_task(self, claimant: Claimant, functions: Sequence[str], skip: Sequence[str]) -> str | None:
         rows = [
             row
             for row in self._tables.tasks.values()
@@ -138,7 +136,8 @@ class MemoryTransaction:
             and (not functions or row.function in functions)
             and ownership.is_free(self, row, claimant)
         ]
-        return min(rows, key=lambda row: (-row.priority, row.created_ms, row.task_id), default=None)
+        rows.sort(key=lambda row: (-row.priority, row.created_ms, row.task_id))
+        return rows[0].task_id if rows else None
 
     def add_task(self, row: TaskRow) -> bool:
         if row.task_id in self._tables.tasks:

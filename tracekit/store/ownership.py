@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tracekit.errors import LeaseLost
+from tracekit.errors import LeaseLost, TracekitError
 from tracekit.model import EffectStatus, TaskStatus
 from tracekit.store.contract import Lease, ReviewRow, TaskRow
 from tracekit.store.transaction import Claimant, Transaction
@@ -31,12 +31,22 @@ def acquire(
 def claim(tx: Transaction, claimant: Claimant, functions: Sequence[str]) -> Lease | None:
     """Take the lease of the first task that waits for a worker; None when none does."""
     refused: list[str] = []
-    while (task := tx.waiting_task(claimant, functions, refused)) is not None:
-        lease = take(tx, task, claimant, beyond_limit=False)
-        if lease is not None:
+    while (task_id := tx.waiting_task(claimant, functions, refused)) is not None:
+        if (lease := _take_if_intact(tx, task_id, claimant)) is not None:
             return lease
-        refused.append(task.task_id)
+        refused.append(task_id)
     return None
+
+
+def _take_if_intact(tx: Transaction, task_id: str, claimant: Claimant) -> Lease | None:
+    """One damaged task must not keep the workers from all the others; whoever asks for it by name is told."""
+    try:
+        task = tx.task(task_id)
+    except TracekitError as error:
+        if error.code != "store.damaged":
+            raise
+        return None
+    return take(tx, task, claimant, beyond_limit=False) if task is not None else None
 
 
 def take(tx: Transaction, task: TaskRow, claimant: Claimant, *, beyond_limit: bool) -> Lease | None:

@@ -22,7 +22,8 @@ MAX_CONNECTIONS = 8
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-_SETTINGS = "-c search_path=tracekit -c lock_timeout=20s -c idle_in_transaction_session_timeout=60s"
+_SETTINGS = "-c search_path=tracekit -c lock_timeout=20s -c idle_in_transaction_session_timeout=10s"
+"""No transaction waits for anything outside the server, so one that idles belongs to a process that was stopped."""
 
 
 class Pool:

@@ -9,6 +9,9 @@ from typing import Any
 BATCH_ROWS = 500
 """Rows removed in one transaction, so that a prune never keeps workers waiting."""
 
+SWEEP_ROWS = 10_000
+"""Bodies removed in one transaction: more, since each one marks anew what all rows name."""
+
 SWEEP_GRACE_MS = 2 * 3_600_000
 """
 A body is swept at the earliest this long after it was put last: it may have been put by one commit and be named only by
@@ -33,9 +36,10 @@ def prune(delete: Delete, retention: Retention) -> dict[str, int]:
     """Rows removed by table, each table in batches until nothing is left to remove."""
     counts: dict[str, int] = {}
     for table, statement, params in _passes(retention):
-        while removed := delete(statement, params | {"batch": BATCH_ROWS}):
+        batch = SWEEP_ROWS if table == "blob" else BATCH_ROWS
+        while removed := delete(statement, params | {"batch": batch}):
             counts[table] = counts.get(table, 0) + removed
-            if removed < BATCH_ROWS:
+            if removed < batch:
                 break
     return counts
 

@@ -51,22 +51,23 @@ class SqlTransaction:
         return self._clock()
 
     def task(self, task_id: str) -> TaskRow | None:
-        return self._remember(self._first(TASK, "task_lock", task_id=task_id))
+        row = self._first(TASK, "task_lock", task_id=task_id)
+        if row is not None:
+            self._tasks[task_id] = row
+        return row
 
-    def waiting_task(
-        self, claimant: Claimant, functions: Sequence[str], skip: Sequence[str]
-    ) -> TaskRow | None:
-        return self._remember(
-            self._first(
-                TASK,
-                "waiting_task",
-                now_ms=self.now_ms,
-                dead=self._to_list(claimant.dead),
-                alive=self._to_list(claimant.alive),
-                functions=self._to_list(functions),
-                skip=self._to_list(skip),
-            )
+    def waiting_task(self, claimant: Claimant, functions: Sequence[str], skip: Sequence[str]) -> str | None:
+        rows = self._execute(
+            "waiting_task",
+            {
+                "now_ms": self.now_ms,
+                "dead": self._to_list(claimant.dead),
+                "alive": self._to_list(claimant.alive),
+                "functions": self._to_list(functions),
+                "skip": self._to_list(skip),
+            },
         )
+        return str(rows[0][0]) if rows else None
 
     def add_task(self, row: TaskRow) -> bool:
         return bool(self._execute("task_insert", TASK.params(row, self._bodies)))
@@ -121,11 +122,6 @@ class SqlTransaction:
                 "crc": blob_checksum(codec, data, refs),
             },
         )
-
-    def _remember(self, row: TaskRow | None) -> TaskRow | None:
-        if row is not None:
-            self._tasks[row.task_id] = row
-        return row
 
     def _first(self, table: Table[Row], statement: str, **params: Any) -> Row | None:
         rows = self._all(table, statement, **params)

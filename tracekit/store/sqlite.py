@@ -47,11 +47,12 @@ class SqliteStore(SqlStore):
         self._bodies = bodies or Bodies()
         self._vfs = vfs
         self._busy_s = busy_s
-        self._lock = threading.RLock()
+        self._write_lock = threading.RLock()
+        self._read_lock = threading.RLock()  # taken before the other one by whoever needs both
         self._writer: Connection | None = None
         self._reader: Connection | None = None
         self._closed = False
-        with self._lock:
+        with self._write_lock:
             self._open_writer()
         forking.watch(self)
 
@@ -73,19 +74,17 @@ class SqliteStore(SqlStore):
 
     @contextmanager
     def _write_connection(self, *, durable: bool) -> Iterator[Connection]:
-        with self._lock:
+        with self._write_lock:
             connection = self._open_writer()
             connection.sync_on_commit(durable)
             with connection.transaction("BEGIN IMMEDIATE"):
                 yield connection
 
     def _read(self, work: Callable[[Execute], Result]) -> Result:
-        with self._lock:
-            self._open_writer()  # makes the side files without which a reader can't open the log
-            if self._reader is None:
-                self._reader = self._connect(writable=False)
-            with self._reader.transaction("BEGIN"):
-                return work(self._reader.execute)
+        with self._read_lock:
+            reader = self._open_reader()
+            with reader.transaction("BEGIN"):
+                return work(reader.execute)
 
     @staticmethod
     def _to_list(values: Sequence[str]) -> str:
@@ -96,23 +95,25 @@ class SqliteStore(SqlStore):
     ) -> Mapping[str, int]:
         retention = Retention(before_ms, keep_every, forget_before_ms, clock.now_ms())
         counts = prune(self._change, retention)
-        with self._lock:
+        with self._write_lock:
             writer = self._open_writer()
             with writer.translated():
                 writer.run("PRAGMA incremental_vacuum")
         return counts
 
     def close(self) -> None:
-        with self._lock:
+        with self._read_lock, self._write_lock:
             self._closed = True
             self._disconnect()
 
     def before_fork(self) -> None:
-        self._lock.acquire()
+        self._read_lock.acquire()
+        self._write_lock.acquire()
         self._disconnect()
 
     def after_fork(self) -> None:
-        self._lock.release()
+        self._write_lock.release()
+        self._read_lock.release()
 
     def _open_writer(self) -> Connection:
         if self._closed:
@@ -120,6 +121,15 @@ class SqliteStore(SqlStore):
         if self._writer is None:
             self._writer = self._connect(writable=True)
         return self._writer
+
+    def _open_reader(self) -> Connection:
+        if self._closed:
+            raise closed(self.url)
+        if self._reader is None:
+            with self._write_lock:
+                self._open_writer()  # makes the side files without which a reader can't open the log
+            self._reader = self._connect(writable=False)
+        return self._reader
 
     def _connect(self, *, writable: bool) -> Connection:
         return Connection(self.path, writable=writable, vfs=self._vfs, busy_s=self._busy_s)

@@ -34,7 +34,7 @@ class Transaction(Protocol):
     """
     One transaction on the store; all of its writes are kept or none.
 
-    What `task`, `review` and `waiting_task` give back stays as it is until the transaction ends: no other process
+    What `task`, `review` and `reviews_of` give back stays as it is until the transaction ends: no other process
     can change it meanwhile.
     """
 
@@ -45,10 +45,8 @@ class Transaction(Protocol):
     def task(self, task_id: str) -> TaskRow | None:
         """The task, locked; None when unknown."""
 
-    def waiting_task(
-        self, claimant: Claimant, functions: Sequence[str], skip: Sequence[str]
-    ) -> TaskRow | None:
-        """The first task, locked, that may be free for *claimant* and is not in *skip*; None when there is none."""
+    def waiting_task(self, claimant: Claimant, functions: Sequence[str], skip: Sequence[str]) -> str | None:
+        """Id of the first task that may be free for *claimant* and is not in *skip*; None when there is none."""
 
     def add_task(self, row: TaskRow) -> bool:
         """Insert *row*; False when the id is taken."""

@@ -28,12 +28,8 @@ WHERE task_id = :task_id
 ORDER BY created_ms, review_id;
 
 -- name: waiting_task
--- the first task that waits for a worker; ownership.py decides whether it is free
-SELECT
-  task_id, trace_id, root_step_id, function, arguments, status, goal, plan, current_step,
-  code_version, tool_schema_hash, limits, owner, fence, lease_until_ms, next_seq, attempt,
-  recoveries, max_recoveries, tokens_used, cost_used, result, error, priority, parent_task,
-  created_ms, updated_ms, crc
+-- the id of the first task that waits for a worker; ownership.py decides whether it is free
+SELECT task_id
 FROM task
 WHERE status IN ('queued', 'running', 'rolling_back', 'requires_review') AND (
     status = 'queued'
