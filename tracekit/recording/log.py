@@ -70,7 +70,7 @@ class StepLog:
         self.values = Values(
             options.home / "blobs" if self._to_file else None, options.blob_bytes, self.redact
         )
-        self._quick = self.values.without_redaction()
+        self.quick = self.values.without_redaction()
         self.writer = self._new_writer() if self._to_file else None
 
     def _new_writer(self) -> LogWriter:
@@ -129,7 +129,7 @@ class StepLog:
         """
         if self.writer is None:
             return
-        line = lines.dumps(build(self._quick))
+        line = lines.dumps(build(self.quick))
         if self.redact is not None and self.redact.suspects(line):
             line = lines.dumps(build(self.values))
         self.writer.write(line)

@@ -14,11 +14,12 @@ from opentelemetry.trace import Span
 
 from tracekit import clock
 from tracekit.model import StepKind, StepStatus, ToolCall, Usage
-from tracekit.recording import wire
+from tracekit.recording import semconv, wire
 from tracekit.recording.log import StepLog
 from tracekit.recording.spans import StepRef, attach, detach
 from tracekit.recording.step_lines import NOT_GIVEN, StepEnd, StepStart, end_line, fixed_fields, start_line
 
+_STATUSES = {status.value: status for status in StepStatus}
 _NOTHING_SAID = StepEnd(StepStatus.OK)
 CURRENT_STEP = otel_context.create_key("tracekit-step")
 
@@ -53,9 +54,9 @@ class OpenStep:
         "_finished",
         "_fixed",
         "_log",
+        "_more",
         "_pid",
         "_said",
-        "_seq",
         "_shown",
         "_started_s",
         "kind",
@@ -74,7 +75,7 @@ class OpenStep:
         self._attributes: Mapping[str, Any] | None = None
         self._shown: orjson.Fragment | None = None
         self._said = _NOTHING_SAID
-        self._seq = 0
+        self._more: Mapping[str, Any] = {}
         self._started_s = 0.0
         self.span = span
         self.ref = ref
@@ -86,13 +87,24 @@ class OpenStep:
         self.left_elsewhere = False
         """Its block ended in another task or thread than it began in: it must not be taken for current."""
 
-    def start(self, start: StepStart, started_ns: int) -> None:
-        """Write the `running` line and tell the span what has its place there."""
+    def start(
+        self, start: StepStart, shown: orjson.Fragment | None, started_ns: int, seq: int | None
+    ) -> None:
+        """
+        Write the `running` line and tell the span what has its place there.
+
+        Args:
+            start: Names and attributes safe to show.
+            shown: The attributes as they stand in a line.
+            seq: The step's number, where the trace was known before the span; the span was told it then.
+        """
         log, ref = self._log, self.ref
         self._started_s = clock.current().monotonic_s()
         self.kind = start.kind
         self.tool_name = start.tool_name or start.name
-        self._seq = seq = log.step_started(ref.trace_id)
+        if seq is None:
+            seq = log.step_started(ref.trace_id)
+            self._more = {semconv.SEQ: seq}
         self._said = StepEnd(
             StepStatus.OK,
             model=start.model,
@@ -102,6 +114,7 @@ class OpenStep:
             reinfers=start.reinfers,
         )
         self._attributes = start.attributes
+        self._shown = shown
         context = None
         if start.messages is not None:
             context = log.refer_context(ref.trace_id, start.messages, complete=start.context_complete)
@@ -110,21 +123,17 @@ class OpenStep:
         if log.writer is None:
             return
         started_at = clock.rfc3339(started_ns)
-        self._fixed = fixed = fixed_fields(ref, self.parent, seq, started_at, start, log.who, log.values)
-        shown = self._shown_attributes()
+        self._fixed = fixed = fixed_fields(ref, self.parent, seq, started_at, start, log.who, log.quick)
         log.write(lambda values: start_line(fixed, start, shown, context, log.options, values))
 
     def note(self, **attributes: Any) -> None:
         """Add attributes that the end line and the span will show; a finished step stays as it is."""
-        if not self._finished:
-            self._attributes = {**(self._attributes or {}), **attributes}
-            self._shown = None
-
-    def _shown_attributes(self) -> orjson.Fragment | None:
-        """The `attributes` field, made once for both lines."""
-        if self._shown is None and self._attributes:
-            self._shown = self._log.values.fragment(self._attributes)
-        return self._shown
+        if self._finished:
+            return
+        safe, _ = self._log.values.safe_attributes(attributes)
+        self._more = {**self._more, **safe}
+        self._attributes = {**(self._attributes or {}), **safe}
+        self._shown = None
 
     def active(self) -> Active:
         """A block in which the step is the parent of what happens, also across `await`."""
@@ -156,7 +165,7 @@ class OpenStep:
                 self.note(**attributes)
             self._finished = True
             end = StepEnd(
-                StepStatus(status),
+                _STATUSES[status],
                 output,
                 raw if raw is not None else said.raw,
                 error,
@@ -187,9 +196,11 @@ class OpenStep:
         duration_ms = round((clock.current().monotonic_s() - self._started_s) * 1e3, 6)
         if fixed is not None:
             times = {"finished_at": clock.rfc3339(ended_ns), "duration_ms": duration_ms}
-            shown = self._shown_attributes()
+            shown = self._shown
+            if shown is None and self._attributes:
+                shown = log.values.fragment(self._attributes)
             log.write(lambda values: end_line(fixed, end, shown, log.options, values) | times)
         log.step_finished(self.ref.trace_id)
         if self.span.is_recording():
-            wire.on_end(self.span, self._seq, end, self._attributes, log)
+            wire.on_end(self.span, end, self._more, log)
         self.span.end(ended_ns)

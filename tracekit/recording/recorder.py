@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import orjson
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -26,7 +27,8 @@ from tracekit.recording import semconv, wire
 from tracekit.recording.log import StepLog
 from tracekit.recording.open_step import CURRENT_STEP, OpenStep
 from tracekit.recording.spans import Spans, StepRef, ref_of, scope_tracer
-from tracekit.recording.step_lines import NOT_GIVEN, StepStart, lost_line
+from tracekit.recording.step_lines import NOT_GIVEN, StepStart, lost_line, with_safe_names
+from tracekit.redaction import Redactor
 
 
 class _Inherit:
@@ -118,7 +120,29 @@ class Recorder:
                 above = context = None
         else:
             above = parent.ref if isinstance(parent, OpenStep) else parent
+        values = self.log.values
+        start = with_safe_names(start, values)
+        shown = None
+        if start.attributes:
+            safe, shown = values.safe_attributes(start.attributes)
+            if safe is not start.attributes:
+                start = start._replace(attributes=safe)
+        return self._open(start, shown, above, context, trace_id, step_id, links)
+
+    def _open(
+        self,
+        start: StepStart,
+        shown: orjson.Fragment | None,
+        above: StepRef | None,
+        context: Context | None,
+        trace_id: str | None,
+        step_id: str | None,
+        links: tuple[StepRef, ...],
+    ) -> OpenStep:
+        """Start the span and write the line of a step whose place is known and whose names are safe."""
         started_ns = clock.now_ns()
+        trace = above.trace_id if above else trace_id
+        seq = self.log.step_started(trace) if trace else None
         span, ref = self.spans.start(
             semconv.span_name(start.kind, start.name, start.tool_name, start.model),
             semconv.span_kind(start.kind),
@@ -126,12 +150,12 @@ class Recorder:
             context=context,
             trace_id=trace_id,
             step_id=step_id,
-            attributes=wire.creation_attributes(start),
+            attributes=wire.creation_attributes(start, seq),
             links=links,
             start_ns=started_ns,
         )
         step = OpenStep(self.log, span, ref, above)
-        step.start(start, started_ns)
+        step.start(start, shown, started_ns, seq)
         return step
 
     def _lost_context(self) -> bool:
@@ -179,12 +203,12 @@ class Recorder:
         return OpenStep(self.log, INVALID_SPAN, ref, None)
 
 
+_KINDS = {kind.value: kind for kind in StepKind}
+
+
 def _kind(kind: StepKind | str) -> StepKind:
     """*kind* as one of ours; an unknown word is a named piece of work, since recording never raises."""
-    try:
-        return StepKind(kind)
-    except ValueError:
-        return StepKind.STEP
+    return _KINDS.get(kind, StepKind.STEP)
 
 
 def current_ref() -> StepRef | None:
@@ -211,7 +235,7 @@ def recorder() -> Recorder:
     """The recorder of this process; before `tracekit.init` it makes spans and writes no file."""
     global _recorder
     if _recorder is None:
-        _recorder = Recorder(StepLog(_settings(), to_file=False, redact=None), Spans(scope_tracer()))
+        _recorder = Recorder(StepLog(_settings(), to_file=False, redact=Redactor()), Spans(scope_tracer()))
     return _recorder
 
 

@@ -136,12 +136,14 @@ def _with_own_ids(
     span: Span, parent: StepRef | None, trace_id: str | None, step_id: str | None
 ) -> tuple[Span, StepRef]:
     """A tracer that is switched off hands out its parent again: then the step gets ids of its own."""
-    ref = ref_of(span)
-    wanted_trace = parent.trace_id if parent else trace_id
-    if ref and ref != parent and wanted_trace in (None, ref.trace_id) and step_id in (None, ref.step_id):
-        return span, ref
+    wanted = parent.trace_id if parent else trace_id
+    found = span.get_span_context()
+    made_trace, made_step = f"{found.trace_id:032x}", f"{found.span_id:016x}"
+    is_new = found.is_valid and not (parent and made_step == parent.step_id)
+    if is_new and wanted in (None, made_trace) and step_id in (None, made_step):
+        return span, StepRef(made_trace, made_step)
     now = clock.current()
-    ref = StepRef(wanted_trace or now.random_hex(32), step_id or now.random_hex(16))
+    ref = StepRef(wanted or now.random_hex(32), step_id or now.random_hex(16))
     return NonRecordingSpan(span_context(ref, is_remote=False)), ref
 
 

@@ -59,6 +59,26 @@ class StepEnd(NamedTuple):
     attributes: Mapping[str, Any] | None = None
 
 
+def with_safe_names(start: StepStart, values: Values) -> StepStart:
+    """*start* with secrets marked in every name: names go into the line and into the span."""
+    safe = values.safe_name
+    name, task_id, tool_name = start.name, start.task_id, start.tool_name
+    call_id, agent, model = start.call_id, start.agent, start.model
+    names = (
+        safe(name),
+        task_id and safe(task_id),
+        tool_name and safe(tool_name),
+        call_id and safe(call_id),
+        agent and safe(agent),
+        model and safe(model),
+    )
+    if names == (name, task_id, tool_name, call_id, agent, model):
+        return start
+    return start._replace(
+        name=names[0], task_id=names[1], tool_name=names[2], call_id=names[3], agent=names[4], model=names[5]
+    )
+
+
 def fixed_fields(
     ref: StepRef,
     parent: StepRef | None,

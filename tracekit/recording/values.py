@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from tracekit.snapshot import Redact, digest, log_bytes, marker, plain_json
+from tracekit.snapshot import Redact, digest, log_bytes, marker, plain_json, to_log
 
 _LABELS_REMEMBERED = 4096
 
@@ -24,6 +25,7 @@ class Values:
         self._redact = redact
         self._careful = careful
         self._labels: dict[str, orjson.Fragment] = {}
+        self._names: dict[str, str] = {}
 
     def fragment(self, value: Any) -> orjson.Fragment:
         """*value* as strict JSON; never raises."""
@@ -46,10 +48,27 @@ class Values:
         """A name that comes again and again; remembered."""
         known = self._labels.get(value)
         if known is None:
-            known = self.fragment(value)
-            if len(self._labels) < _LABELS_REMEMBERED:
-                self._labels[value] = known
+            known = self._labels[value] = self.fragment(value)
+            if len(self._labels) > _LABELS_REMEMBERED:
+                self._labels.clear()
         return known
+
+    def safe_name(self, name: str) -> str:
+        """*name* with secrets marked, for the line and for the span; remembered."""
+        known = self._names.get(name)
+        if known is None:
+            known = self._names[name] = name if self._redact is None else self._redact.text(name)
+            if len(self._names) > _LABELS_REMEMBERED:
+                self._names.clear()
+        return known
+
+    def safe_attributes(self, given: Mapping[str, Any]) -> tuple[Mapping[str, Any], orjson.Fragment]:
+        """*given* with secrets marked, for the span, and the same as the `attributes` field of a line."""
+        data = plain_json(given)
+        if data is not None and (self._redact is None or not self._redact.suspects(data)):
+            return given, orjson.Fragment(data)
+        safe = to_log(given, redact=self._redact)
+        return safe, self.fragment(safe)
 
     def _moved(self, folder: Path, data: bytes) -> bytes:
         """The marker of a value that now stands in a file; the value itself if the file can't be written."""

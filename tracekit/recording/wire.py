@@ -22,7 +22,7 @@ _KIND_BY_OPERATION = {StepKind.MODEL, StepKind.TOOL, StepKind.AGENT}
 """Kinds that the operation tells already; each attribute of a span costs about 2 us."""
 
 
-def creation_attributes(start: StepStart) -> dict[str, Any]:
+def creation_attributes(start: StepStart, seq: int | None) -> dict[str, Any]:
     """What a sampler needs to see: operation, model, agent, tool; given when the span is made."""
     kind = start.kind
     told: dict[str, Any] = {semconv.NAME: start.name}
@@ -43,6 +43,10 @@ def creation_attributes(start: StepStart) -> dict[str, Any]:
         told[semconv.TASK_ID] = start.task_id
     if start.attempt != 1:
         told[semconv.ATTEMPT] = start.attempt
+    if seq is not None:
+        told[semconv.SEQ] = seq
+    if start.attributes:
+        told |= _fitting(start.attributes)
     return told
 
 
@@ -62,9 +66,9 @@ def on_start(span: Span, start: StepStart, context: ContextRef | None, log: Step
         span.set_attributes(told)
 
 
-def on_end(span: Span, seq: int, end: StepEnd, attributes: Mapping[str, Any] | None, log: StepLog) -> None:
-    """Tell the span how the step ended; error statuses become the span's."""
-    told: dict[str, Any] = {semconv.SEQ: seq}
+def on_end(span: Span, end: StepEnd, more: Mapping[str, Any], log: StepLog) -> None:
+    """Tell the span how the step ended, with *more* attributes; error statuses become the span's."""
+    told: dict[str, Any] = dict(_fitting(more)) if more else {}
     if end.status not in _TOLD_BY_SPAN:
         told[semconv.STATUS] = end.status.value
     if end.tries and end.tries != 1:
@@ -78,17 +82,16 @@ def on_end(span: Span, seq: int, end: StepEnd, attributes: Mapping[str, Any] | N
     if end.finish_reason:
         told[semconv.FINISH_REASONS] = [end.finish_reason]
     if end.effect:
-        told |= {semconv.EFFECT + name: value for name, value in end.effect.items() if _fits_span(value)}
+        told |= {semconv.EFFECT + name: value for name, value in _fitting(end.effect).items()}
     if end.usage is not None:
         told |= _usage(end.usage)
-    if attributes:
-        told |= {name: value for name, value in attributes.items() if _fits_span(value)}
     if log.options.content_on_spans:
         told |= _content_at_end(end, log)
     if end.status in _FAILED:
         told[semconv.ERROR_TYPE] = class_name(type(end.error)) if end.error else end.status.value
         span.set_status(Status(StatusCode.ERROR, _text(message_of(end.error), log) if end.error else None))
-    span.set_attributes(told)
+    if told:
+        span.set_attributes(told)
 
 
 def _text(text: str, log: StepLog) -> str:
@@ -105,8 +108,9 @@ def _usage(usage: Usage | Mapping[str, Any]) -> dict[str, Any]:
     return {names[name]: value for name, value in usage_object(usage).items() if name in names}
 
 
-def _fits_span(value: Any) -> bool:
-    return isinstance(value, _SPAN_TYPES)
+def _fitting(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that a span can hold as they are."""
+    return {name: value for name, value in attributes.items() if isinstance(value, _SPAN_TYPES)}
 
 
 def _json(value: Any, log: StepLog) -> str:
