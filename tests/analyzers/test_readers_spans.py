@@ -110,6 +110,50 @@ def test_tempos_batches_with_base64_ids_and_bare_numbers_are_otlp_too(tmp_path: 
     assert (step["status"], step["error_message"], step["attributes"]["n"]) == ("error", "boom", 7)
 
 
+def log_record(name: str, body: dict[str, Any], *, details: bool = False) -> dict[str, Any]:
+    values = [{"key": key, "value": {"stringValue": value}} for key, value in body.items()]
+    content = {"attributes": values} if details else {"body": {"kvlistValue": {"values": values}}}
+    record = {"eventName": name, "traceId": TRACE, "spanId": CALL, **content}
+    return {"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}
+
+
+def test_messages_sent_as_log_records_belong_to_their_span_before_and_after_it(tmp_path: Path) -> None:
+    chat = otlp_span(CALL, "", attributes=pairs(gen_ai__operation__name="chat"))
+    choice = {"index": "0", "message": '{"role": "assistant", "content": "hi"}'}
+    path = write(
+        tmp_path / "t.jsonl",
+        log_record("gen_ai.user.message", {"content": "hello"}),
+        traces_data(chat),
+        log_record("gen_ai.choice", choice),
+        log_record("some.other.event", {"content": "no"}),
+    )
+    found, damage = read(otlp.READER, path)
+
+    (step,) = steps(found)
+    assert (step["model_raw_output"], step["context"]["count"], step["source"]["line"]) == ("hi", 1, 2)
+    assert damage.found == []
+
+
+def test_a_call_that_waits_for_its_content_is_not_counted_again_around_it(tmp_path: Path) -> None:
+    usage = {"gen_ai__operation__name": "chat", "gen_ai__usage__input_tokens": 10}
+    told = pairs(**usage, gen_ai__prompt__0__role="user", gen_ai__prompt__0__content="hello")
+    bare, full = otlp_span(CALL, ROOT, attributes=pairs(**usage)), otlp_span(ROOT, "", attributes=told)
+    found, _ = read(otlp.READER, write(tmp_path / "t.jsonl", traces_data(bare), traces_data(full)))
+
+    assert [step["step_id"] for step in steps(found) if "usage" in step] == [CALL]
+
+
+def test_the_details_event_of_a_call_says_what_its_span_leaves_out(tmp_path: Path) -> None:
+    chat = otlp_span(CALL, "", attributes=pairs(gen_ai__operation__name="chat"))
+    told = {"gen_ai.input.messages": '[{"role": "user", "parts": [{"type": "text", "content": "hello"}]}]'}
+    event = log_record("gen_ai.client.inference.operation.details", told, details=True)
+    found, _ = read(otlp.READER, write(tmp_path / "t.jsonl", traces_data(chat), event))
+
+    assert [record["message"] for record in found if record["record"] == "message"] == [
+        {"role": "user", "content": "hello"}
+    ]
+
+
 def test_a_file_with_logs_only_is_not_silently_empty(tmp_path: Path) -> None:
     found, damage = read(otlp.READER, write(tmp_path / "logs.json", {"resourceLogs": []}))
 

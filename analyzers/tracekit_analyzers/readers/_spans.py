@@ -70,13 +70,16 @@ class SpanRuns:
     def whole(self, spans: Iterable[ForeignSpan]) -> Iterator[NativeRecord]:
         """Records of spans that are all there, where an outer span may stand before the inner one."""
         placed = [self.place(span) for span in spans]
-        models = [item for item in placed if kind_of(item.span) is StepKind.MODEL]
-        for item in models:
-            if item.span.parent_span_id:
-                talk = translate(item.span)
-                self._wrapped(talk, item.span.trace_id, item.span.parent_span_id)
+        for item in placed:
+            self.announce(item)
         for item in placed:
             yield from self.records(item)
+
+    def announce(self, placed: PlacedSpan) -> None:
+        """Let the span around this one know of it, when its own records come later."""
+        span = placed.span
+        if span.parent_span_id and kind_of(span) is StepKind.MODEL:
+            self._wrapped(translate(span), span.trace_id, span.parent_span_id)
 
     def records(self, placed: PlacedSpan) -> Iterator[NativeRecord]:
         """The `message` records that the span's step needs, then the step."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
+from tracekit_analyzers.readers._otlp_values import attributes_of
 from tracekit_analyzers.readers._run import file_key
 from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import pair_ns
-from tracekit_analyzers.readers.otlp import attributes_of
 
 _STATUS = ("unset", "ok", "error")
 

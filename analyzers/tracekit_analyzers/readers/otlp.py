@@ -1,7 +1,8 @@
 """
 OTLP/JSON traces: JSON Lines of `TracesData` (collector, SDK file exporter), one object, and Tempo's `batches`.
 
-Lines with logs or metrics may stand between; they are counted and passed over.
+Lines with logs or metrics may stand between. Of the logs the messages of model calls are taken up, all else is counted
+and passed over.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import Any
 
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
+from tracekit_analyzers.readers._otlp_logs import LogContent
+from tracekit_analyzers.readers._otlp_values import attributes_of
 from tracekit_analyzers.readers._run import file_key
 from tracekit_analyzers.readers._source import (
     guarded,
@@ -51,15 +54,30 @@ class OtlpReader:
 
     @never_silent
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
-        """Records of each span in the file's order."""
-        runs, key = SpanRuns(file), file_key(file)
+        """Records of each span in the file's order; model spans without content come last, when all log records are known."""
+        runs, key, content = SpanRuns(file), file_key(file), LogContent()
         for number, (line, value) in enumerate(_values(file, damage)):
             if isinstance(value, Mapping):
-                spans = spans_of(value, fallback=f"{key}:{number}")
-                records = (record for span in spans for record in runs.records(runs.place(span, line)))
+                records = _records(value, runs, content, line, fallback=f"{key}:{number}")
                 yield from guarded(records, file, damage, line=line, what="spans")
             else:
                 damage.bad(file=file.name, line=line, offset=None, reason="not_object", data=str(value)[:200])
+        for placed in content.rest():
+            yield from guarded(runs.records(placed), file, damage, line=placed.line, what="span")
+
+
+def _records(
+    data: Mapping[str, Any], runs: SpanRuns, content: LogContent, line: int | None, *, fallback: str
+) -> Iterator[NativeRecord]:
+    """Records of one object's spans, except those whose content may come as log records further on."""
+    content.add_logs(data)
+    for span in spans_of(data, fallback=fallback):
+        placed = runs.place(span, line)
+        ready = content.ready(placed)
+        if ready is None:
+            runs.announce(placed)
+        else:
+            yield from runs.records(ready)
 
 
 def _values(file: InputFile, damage: DamageReport) -> Iterator[tuple[int | None, Any]]:
@@ -123,35 +141,6 @@ def _word(value: Any, words: tuple[str, ...], prefix: str) -> str:
         return value.lower().removeprefix(prefix)
     number = int(value or 0)
     return words[number] if 0 <= number < len(words) else words[0]
-
-
-def attributes_of(pairs: Any) -> dict[str, Any]:
-    """A list of `{key, value}` as a plain dict."""
-    if isinstance(pairs, Mapping):
-        return {str(key): plain(value) for key, value in pairs.items()}
-    return {
-        str(pair["key"]): plain(pair.get("value"))
-        for pair in pairs or ()
-        if isinstance(pair, Mapping) and "key" in pair
-    }
-
-
-def plain(value: Any) -> Any:
-    """The plain value of an OTLP `AnyValue`; one that is plain already stays as it is."""
-    if not isinstance(value, Mapping) or len(value) > 1:
-        return value
-    if not value:
-        return None
-    ((kind, inner),) = value.items()
-    if kind == "intValue":
-        return int(inner) if isinstance(inner, str) and inner.lstrip("-").isdigit() else inner
-    if kind == "arrayValue":
-        return [plain(item) for item in (inner or {}).get("values") or ()]
-    if kind == "kvlistValue":
-        return attributes_of((inner or {}).get("values"))
-    if kind in ("stringValue", "boolValue", "doubleValue", "bytesValue"):
-        return inner
-    return value
 
 
 READER = OtlpReader()
