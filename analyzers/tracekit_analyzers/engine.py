@@ -84,6 +84,9 @@ class Engine:
             raise nothing_read(found, self.skipped)
         self._tell(Progress("", size, size, "relations"))
         self._fold()
+        # Rows without verdicts first: a person looks at them while the rest goes on.
+        store_verdicts(self.con, spool, ())
+        self.con.execute(statement("trace_rows"))
         self._tell(Progress("", size, size, "diagnosing"))
         self.verdicts = {verdict.trace_id: verdict for verdict in self._diagnose()}
         store_verdicts(self.con, Path(self._folder.name), self.verdicts.values())

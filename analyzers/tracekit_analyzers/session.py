@@ -48,6 +48,10 @@ class Session:
         """Held while files are read: one reading at a time."""
         self._lock = threading.RLock()
         """Held for a moment, to change or to use the engine: questions are answered from the old one meanwhile."""
+        self._ready = threading.Event()
+        """Set when there is an engine to ask, or the first reading has failed."""
+        self._diagnosed = False
+        """False while the engine in use has its rows but no verdicts yet; only at the first reading."""
         self._tree = lru_cache(maxsize=8)(self._make_tree)
 
     def load(self, progress: Callable[[Progress], None] | None = None) -> None:
@@ -61,18 +65,40 @@ class Session:
             seen = self._look()
             if self._engine is not None and seen == self._seen:
                 return
-            engine = Engine(self._given, reader=self._reader, tell=progress or silent)
+            tell = progress or silent
+            engine = Engine(
+                self._given, reader=self._reader, tell=lambda said: self._told(engine, said, tell)
+            )
             try:
                 engine.load()
                 engine.con.execute("set enable_external_access = false")
             except BaseException:
+                with self._lock:
+                    self._engine = None if self._engine is engine else self._engine
                 engine.close()
+                self._ready.set()
                 raise
-            with self._lock:
-                old, self._engine, self._seen = self._engine, engine, seen
-                self._tree.cache_clear()
-                if old is not None:
-                    old.close()
+            self._use(engine, diagnosed=True)
+            self._seen = seen
+
+    def _told(self, engine: Engine, said: Progress, tell: Callable[[Progress], None]) -> None:
+        if said.stage == "diagnosing" and self._engine is None:
+            # The first reading: its rows are shown while it is being judged.
+            self._use(engine, diagnosed=False)
+        tell(said)
+
+    def _use(self, engine: Engine, *, diagnosed: bool) -> None:
+        with self._lock:
+            old, self._engine, self._diagnosed = self._engine, engine, diagnosed
+            self._tree.cache_clear()
+            if old is not None and old is not engine:
+                old.close()
+        self._ready.set()
+
+    def _wait_for_verdicts(self) -> None:
+        """Return when the engine in use has its verdicts; loads it at first use."""
+        if not self._diagnosed:
+            self.load()
 
     def _look(self) -> Seen:
         found: list[tuple[str, int, int]] = []
@@ -88,10 +114,18 @@ class Session:
     @property
     def engine(self) -> Engine:
         """The loaded analysis; loads it at first use."""
-        if self._engine is None:
+        if self._engine is None and self._loading.acquire(blocking=False):
+            try:
+                self.load()
+            finally:
+                self._loading.release()
+        self._ready.wait()
+        found = self._engine
+        if found is None:
             self.load()
-        assert self._engine is not None  # load() sets it or raises
-        return self._engine
+            found = self._engine
+        assert found is not None  # load() sets it or raises
+        return found
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
         engine = self.engine
@@ -202,6 +236,7 @@ class Session:
 
     def lineage(self, trace_id: str, step_id: str) -> tuple[OriginLine, ...]:
         """Where each argument of a tool step came from."""
+        self._wait_for_verdicts()
         cursor = self._cursor()
         try:
             relate.lineage_of(cursor, self._whole_id(trace_id))
@@ -212,6 +247,7 @@ class Session:
 
     def verdict(self, trace_id: str) -> TraceVerdict | None:
         """Everything that analysis says about one trace; a unique prefix of the id will do."""
+        self._wait_for_verdicts()
         return self.engine.verdicts.get(self._whole_id(trace_id))
 
     def diagnoses(self, trace_id: str) -> tuple[Diagnosis, ...]:
@@ -230,6 +266,7 @@ class Session:
 
     def sql(self, query: str, *, limit: int = 1000) -> Table:
         """Run one read-only statement over the relations; raises `TracekitError("sql.*")` with the engine's words."""
+        self._wait_for_verdicts()
         cursor = self._cursor()
         try:
             return console.run(cursor, query, limit=limit)
