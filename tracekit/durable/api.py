@@ -22,8 +22,12 @@ from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.snapshot import decode
 from tracekit.store.contract import Lease, ReviewRow, Store, TaskRow, TaskState
+from tracekit.store.liveness import survey
 
 __all__ = ["AtRisk", "Plan", "decide", "pending_reviews", "plan", "resume", "resume_async"]
+
+SCOPE_FUNCTION = "tracekit.durable.scope:task_scope"
+"""What stands as function in the row of a scope: there is none to be run again."""
 
 RESUMING_DECIDES = ("task.exception", "divergence", "code.changed")
 """Reasons for which resuming by hand is itself the person's `retry`: nothing outside is in doubt."""
@@ -36,12 +40,18 @@ def plan(task_id: str, *, store: str | Store | None = None, app: str | None = No
     Args:
         app: Module or script that declares the task and its tools, so that probes are known.
     """
-    state = _state(_looked_at(store), task_id, with_bodies=True)
+    found = _looked_at(store)
+    state = _state(found, task_id, with_bodies=True)
     if app is not None:
         load_app(app)
     task = _task_if_there(state.task)
     table = task.options.table if task is not None and task.options.table is not None else Table.standard()
-    return make_plan(state, table, code_changed=task.changes_since(state.task) if task is not None else ())
+    return make_plan(
+        state,
+        table,
+        code_changed=task.changes_since(state.task) if task is not None else (),
+        is_held=state.task.owner in survey(found).alive,
+    )
 
 
 def _task_if_there(row: TaskRow) -> Task[Any] | None:
@@ -85,6 +95,11 @@ def _resumed(
     if row.status.is_final:
         raise TracekitError(
             "task.ended", f"task {task_id!r} is {row.status.value} and can't go on; fork it instead"
+        )
+    if row.function == SCOPE_FUNCTION:
+        raise TracekitError(
+            "task.scope",
+            f"{task_id!r} is a task_scope: run the program again that enters it, its effects are guarded",
         )
     task = find_task(row.function, app)
     settle_reviews(owner.store, task_id)

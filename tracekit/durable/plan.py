@@ -41,7 +41,7 @@ class Plan:
     break_point: str
     reason: str
     action: str
-    """`replay`, `settle`, `review`, `rollback`, `start` or `none`."""
+    """`replay`, `settle`, `review`, `rollback`, `start`, `wait` or `none`."""
     recommendation: str
     rule_id: str
     attempt: int
@@ -68,13 +68,18 @@ class Plan:
         return self.action == "review"
 
 
-def make_plan(state: TaskState, table: Table, *, code_changed: tuple[str, ...] = ()) -> Plan:
+def make_plan(
+    state: TaskState, table: Table, *, code_changed: tuple[str, ...] = (), is_held: bool = False
+) -> Plan:
     """The plan for the task of *state*."""
     task = state.task
     finished = [row for row in state.steps if row.status in (StepStatus.OK, StepStatus.SKIPPED)]
     open_reviews = [row for row in state.reviews if is_open(row)]
     at_risk = tuple(_at_risk(state, row, table) for row in state.effects if _is_unsettled(row))
-    action, recommendation, rule_id = _action(state, table, open_reviews, at_risk)
+    action, recommendation, rule_id = _action(state, table, open_reviews)
+    if is_held and task.owner is not None and not task.status.is_final:
+        action, rule_id = "wait", "owner.alive"
+        recommendation = f"nothing: {task.owner} is alive and works on it"
     return Plan(
         task.task_id,
         task.trace_id,
@@ -143,9 +148,7 @@ def _next_move(state: TaskState, effect: EffectRow, table: Table) -> tuple[Actio
     return verdict.action, words.get(verdict.action, "ask a person") + known, verdict.rule_id
 
 
-def _action(
-    state: TaskState, table: Table, open_reviews: list[ReviewRow], at_risk: tuple[AtRisk, ...]
-) -> tuple[str, str, str]:
+def _action(state: TaskState, table: Table, open_reviews: list[ReviewRow]) -> tuple[str, str, str]:
     task = state.task
     if task.status.is_final:
         return "none", f"nothing: the task is {task.status.value}", "final"

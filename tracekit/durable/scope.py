@@ -16,7 +16,7 @@ from typing import Any
 
 from tracekit import clock
 from tracekit.durable import shell_async, shell_sync
-from tracekit.durable.api import settle_reviews, take
+from tracekit.durable.api import SCOPE_FUNCTION, settle_reviews, take
 from tracekit.durable.owning import Ownership, ownership
 from tracekit.durable.places import entered
 from tracekit.durable.requests import Commit
@@ -29,9 +29,6 @@ from tracekit.model import EffectRisk, StepStatus, TaskStatus
 from tracekit.snapshot import canonical, digest
 from tracekit.store.contract import Lease, Store, TaskRow, TaskState, UpdateTask
 from tracekit.tools import Tool, handler, running_tasks
-
-SCOPE_FUNCTION = "tracekit.durable.scope:task_scope"
-"""What stands as function in the row of a scope: there is none to be run again."""
 
 
 class Guard:
