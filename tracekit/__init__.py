@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from tracekit.durable.scope import task_scope
     from tracekit.durable.task import task
     from tracekit.errors import NotExecuted, OutcomeUnknown, Rejected, RequiresReview, TracekitError
+    from tracekit.recording.carry import carry
     from tracekit.recording.observe import step
-    from tracekit.recording.setup import init
+    from tracekit.recording.setup import init, shutdown
     from tracekit.tools import Retry, idempotency_key, tool
 
 _HOMES = {
@@ -29,10 +30,12 @@ _HOMES = {
     "Retry": "tracekit.tools",
     "Run": "tracekit.durable.run",
     "TracekitError": "tracekit.errors",
+    "carry": "tracekit.recording.carry",
     "idempotency_key": "tracekit.tools",
     "init": "tracekit.recording.setup",
     "plan": "tracekit.durable.api",
     "resume": "tracekit.durable.api",
+    "shutdown": "tracekit.recording.setup",
     "step": "tracekit.recording.observe",
     "task": "tracekit.durable.task",
     "task_scope": "tracekit.durable.scope",
@@ -47,10 +50,12 @@ __all__ = [  # noqa: RUF022  sorted as the table above, version last
     "Retry",
     "Run",
     "TracekitError",
+    "carry",
     "idempotency_key",
     "init",
     "plan",
     "resume",
+    "shutdown",
     "step",
     "task",
     "task_scope",

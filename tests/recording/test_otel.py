@@ -250,3 +250,70 @@ def test_ids_come_from_the_clock_of_a_test(provider: TracerProvider, told: Steps
 
 def tracker(tracer: trace.Tracer, name: str, attributes: dict[str, Any]) -> Any:
     return tracer.start_as_current_span(name, attributes=attributes)
+
+
+def test_a_secret_is_marked_on_the_span_as_it_is_in_the_log(
+    provider: TracerProvider, exporter: InMemorySpanExporter
+) -> None:
+    step = recorder().begin(
+        "tool", "fetch?api_key=PLANTED1x", tool_name="t?token=PLANTED1x", call_id="password=PLANTED1x",
+        task_id="secret=PLANTED1x", agent="token=PLANTED1x", attributes={"password": "PLANTED1x", "kept": "yes"},
+    )  # fmt: skip
+    step.note(authorization="Bearer PLANTED1x")
+    step.finish("error", error=ValueError("password=PLANTED1x"), effect={"key": "k"})
+
+    (span,) = exporter.get_finished_spans()
+    assert "PLANTED1x" not in span.to_json()
+    assert dict(span.attributes or {})["kept"] == "yes"
+    assert "[secret:password:" in (span.status.description or "")
+
+
+def test_attributes_noted_later_are_on_the_span(
+    provider: TracerProvider, exporter: InMemorySpanExporter
+) -> None:
+    step = recorder().begin("step", "s", attributes={"first": 1})
+    step.note(second=2)
+    step.finish(attributes={"third": 3})
+
+    known = dict(exporter.get_finished_spans()[0].attributes or {})
+    assert (known["first"], known["second"], known["third"]) == (1, 2, 3)
+
+
+def test_a_secret_in_a_foreign_span_is_marked_in_the_log(
+    provider: TracerProvider, tmp_path: Path, lines_of: Callable[[Path], list[dict[str, Any]]]
+) -> None:
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "fetch",
+        "gen_ai.tool.call.arguments": '{"password": "PLANTED1x"}',
+        "http.request.header.authorization": "Bearer PLANTED1x",
+    }
+    with tracker(provider.get_tracer("x"), "https://ann:PLANTED1x@host/", attributes) as span:
+        span.add_event("gen_ai.user.message", {"content": "password=PLANTED1x"})
+
+    assert "PLANTED1x" not in json.dumps(lines_of(tmp_path / "home"))
+
+
+def test_a_foreign_span_that_a_forked_child_ends_is_left_to_the_parent(tmp_path: Path) -> None:
+    code = """
+import os, tracekit
+from opentelemetry import trace
+tracekit.init()
+with trace.get_tracer("x").start_as_current_span("outer"):
+    if os.fork() == 0:
+        with trace.get_tracer("x").start_as_current_span("of the child"):
+            pass
+    else:
+        os.wait()
+"""
+    subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "TRACEKIT_HOME": str(tmp_path)}, check=True
+    )
+
+    lines = [json.loads(x) for log in (tmp_path / "traces").iterdir() for x in log.read_text().splitlines()]
+    outer = [line for line in lines if line.get("name") == "outer"]
+    child = [line for line in lines if line.get("name") == "of the child"]
+    assert [line["status"] for line in outer] == ["running", "ok"]
+    assert len({line["process_id"] for line in outer}) == 1
+    assert {line["parent_step_id"] for line in child} == {outer[0]["step_id"]}
+    assert child[0]["process_id"] != outer[0]["process_id"]
