@@ -33,6 +33,8 @@ class Recording:
     keeps_data: bool = True
     operations: list[Operation] = field(default_factory=list)
     syncs: int = 0
+    """All syncs; each checkpoint is one of the database and two of the log (before it, and when the log starts anew)."""
+    database_syncs: int = 0
     written_bytes: int = 0
 
     def mark(self, text: str) -> None:
@@ -42,6 +44,7 @@ class Recording:
     def add(self, operation: Operation) -> None:
         """Note one operation."""
         self.syncs += operation.kind == "sync"
+        self.database_syncs += operation.kind == "sync" and operation.name.endswith(".db")
         self.written_bytes += len(operation.data)
         if self.keeps_data:
             self.operations.append(operation)

@@ -333,5 +333,5 @@ def machine_test(machine: type[StoreMachine], *, runs: int, steps: int) -> Calla
     return machine.TestCase  # type: ignore[return-value]  # a unittest class that pytest collects
 
 
-TestMemory = machine_test(MemoryMachine, runs=300, steps=50)
-TestSqlite = machine_test(SqliteMachine, runs=40, steps=50)
+TestMemory = machine_test(MemoryMachine, runs=120, steps=50)
+TestSqlite = machine_test(SqliteMachine, runs=20, steps=50)
