@@ -138,6 +138,7 @@ def _settle(stage: Stage, asked_before: int) -> int:
     )
     print(f"Look next: {_shown('tui', str(stage.home))}")
     print(f"           {_shown('show', TASK, str(stage.home))}")
+    print(f"           {_shown('demo', '--tui')}    (the same, but you press the recovery key)")
     return 0
 
 
@@ -199,7 +200,10 @@ def _payments(stage: Stage) -> str:
 
 
 def _shown(*arguments: str) -> str:
-    return shlex.join(["tracekit", *arguments])
+    """The command as the reader can type it here, also where the environment is not activated."""
+    beside = Path(sys.executable).with_name("tracekit")
+    program = "tracekit" if shutil.which("tracekit") or not beside.exists() else os.path.relpath(beside)
+    return shlex.join([program, *arguments])
 
 
 def _act(number: str, text: str) -> None:
