@@ -173,6 +173,19 @@ def test_codex_items_between_two_answers_are_one_response(tmp_path: Path) -> Non
     assert [(s["name"], s["status"]) for s in steps(found, "step")] == [("turn_aborted", "abandoned")]
 
 
+def test_messages_that_only_events_tell_are_read_where_there_are_no_items(tmp_path: Path) -> None:
+    told = [
+        codex_line("user_message", outer="event_msg", message="go"),
+        codex_line("agent_message", outer="event_msg", message="ok"),
+    ]
+    alone, _ = read(codex.READER, write_lines(tmp_path / "a.jsonl", *told))
+    item = codex_line("message", role="assistant", content=[{"type": "output_text", "text": "ok"}])
+    both, _ = read(codex.READER, write_lines(tmp_path / "b.jsonl", *told, item))
+
+    assert [step["model_raw_output"] for step in steps(alone, "model")] == ["ok"]
+    assert len(steps(both, "model")) == 1
+
+
 def test_glued_records_are_both_kept_and_a_cut_one_is_told(tmp_path: Path) -> None:
     first = codex_line("message", role="user", content=[{"type": "input_text", "text": "go"}])
     second = codex_line("message", role="assistant", content=[{"type": "output_text", "text": "ok"}])

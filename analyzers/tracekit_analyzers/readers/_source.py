@@ -17,6 +17,7 @@ from tracekit_analyzers.damage import examine
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 
 _CHUNK_CHARACTERS = 1 << 20
+_AFTER_NUMBER = frozenset(",]} \t\r\n")
 _SPACE = re.compile(r"[\s\x00\ufeff]*")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
@@ -153,8 +154,9 @@ class JsonStream:
                 if self._more():
                     continue
                 raise
-            if end == len(self._text) and not self._done:  # a number may go on in the next chunk
-                self._more()
+            # a number may go on in the next piece: `1` of `1e16`
+            whole_text = not isinstance(value, int | float) or self._text[end : end + 1] in _AFTER_NUMBER
+            if not whole_text and self._more():
                 continue
             self._pos = end
             return value

@@ -54,6 +54,7 @@ class CodexReader:
         """Records in the file's order."""
         session: str | None = None
         chat: list[ChatMessage] = []
+        told: list[ChatMessage] = []
         usage: Usage | None = None
         model: str | None = None
         for index, (line, record) in enumerate(lines(file, damage)):
@@ -69,12 +70,13 @@ class CodexReader:
             usage = _usage(payload) or usage
             message = _message(record, payload, index, line)
             if message is None:
+                told += _told(record, payload, index, line)
                 continue
             if message.by_model:
                 message, usage = replace(message, usage=usage, model=model), None
             _add(chat, message)
         trace_id = span_ids(session.replace("-", ""), 32) if session else None
-        yield from chat_records(Run(file, trace_id=trace_id, task_id=session), chat)
+        yield from chat_records(Run(file, trace_id=trace_id, task_id=session), chat or told)
 
 
 def _usage(payload: Mapping[str, Any]) -> Usage | None:
@@ -128,6 +130,18 @@ def _message(
     if kind in _OUTPUTS:
         return replace(here, role="tool", text=text_of(payload.get("output")), answers=(_answer(payload),))
     return None
+
+
+def _told(
+    record: Mapping[str, Any], payload: Mapping[str, Any], index: int, line: int
+) -> Iterator[ChatMessage]:
+    """The message that an event tells; it counts only in a file that has no items."""
+    role = {"user_message": "user", "agent_message": "assistant"}.get(str(payload.get("type")))
+    if record.get("type") == "event_msg" and role is not None:
+        text = text_of(payload.get("message"))
+        whole = {"role": role, "content": text}
+        at_ns = iso_ns(record.get("timestamp"))
+        yield ChatMessage(role=role, whole=whole, index=index, line=line, text=text, at_ns=at_ns)
 
 
 def _call(payload: Mapping[str, Any]) -> ToolCall:
