@@ -9,12 +9,11 @@ with asked as (
     row_number() over (partition by trace_id, call ->> '$.call_id' order by asked_seq) as occurrence
   from asked
 ), tools as (
-  select *, row_number() over (partition by trace_id, call_id order by seq) as occurrence from steps where kind = 'tool'
+  select trace_id, step_id, call_id, tool_name, parent_step_id, seq, row_number() over (partition by trace_id, call_id order by seq) as occurrence from steps where kind = 'tool'
 ), paired as (
   select coalesce(a.trace_id, t.trace_id) as trace_id, coalesce(a.call_id, t.call_id) as call_id,
     coalesce(a.name, t.tool_name) as name, a.asked_step, a.asked_seq, case when a.asked_step is null then t.parent_step_id else a.asked_parent end as beside,
-    coalesce(a.arguments, t.raw) as asked_arguments, t.step_id, t.seq, t.input, t.output, t.status,
-    coalesce(t.status in ('ok', 'error') or t.output is not null, false) as answered
+    a.arguments, t.step_id, t.seq
   from named a full join tools t on a.trace_id = t.trace_id and a.call_id = t.call_id and a.occurrence = t.occurrence
 ), next_model as (
   select p.trace_id, p.call_id, p.asked_seq, min(m.seq) as seq
@@ -24,9 +23,11 @@ with asked as (
 ), results as (
   select trace_id, call_id, min(seq) as seq from messages where call_id is not null group by all
 )
-select p.trace_id, p.call_id, p.name, asked_step, p.asked_seq, asked_arguments, step_id, p.seq, input, output, status, answered,
+select p.trace_id, p.call_id, p.name, asked_step, p.asked_seq,
+  coalesce(p.arguments, t.raw) as asked_arguments, p.step_id, p.seq, t.input, t.output, t.status,
+  coalesce(t.status in ('ok', 'error') or t.output is not null, false) as answered,
   case when n.seq is not null then coalesce(r.seq <= n.seq, false) end as in_next_context
 from paired p
+left join steps t on t.trace_id = p.trace_id and t.step_id = p.step_id
 left join next_model n on n.trace_id = p.trace_id and n.call_id = p.call_id and n.asked_seq = p.asked_seq
-left join results r on r.trace_id = p.trace_id and r.call_id = p.call_id
-order by p.trace_id, coalesce(p.seq, p.asked_seq), p.call_id;
+left join results r on r.trace_id = p.trace_id and r.call_id = p.call_id;

@@ -1,7 +1,10 @@
 -- Makes `leaves`: one row is a scalar of an input, an output, a raw text or a message; `token` is an id-like word in a free text.
 -- `known_at` is the time from which it was known, where the log has times.
 create or replace table leaves as
-with documents as (
+with asked as materialized (
+  select trace_id, step_id, seq, started_at, kind, arguments_of(raw) as asked, cast(input as varchar) as received
+  from steps where kind = 'tool' and raw is distinct from cast(input as varchar)
+), documents as (
   select trace_id, step_id, seq, started_at as known_at, kind,
     case when kind in ('task', 'agent') then 'user' else 'input' end as side, unpacked(input) as body, as_text(input) as said
   from steps where input is not null
@@ -9,11 +12,25 @@ with documents as (
   select trace_id, step_id, seq, finished_at, kind, 'output', unpacked(output), output_text from steps
   where output is not null and kind not in ('model', 'task', 'agent')
   union all
-  select trace_id, step_id, seq, started_at, kind, 'raw', case when starts_with(ltrim(raw), '{') or starts_with(ltrim(raw), '[') then try_cast(raw as json) end, null
-  from steps where kind = 'tool' and raw is not null
+  -- Arguments that the tool received as the model wrote them are there already, as its input.
+  select trace_id, step_id, seq, started_at, kind, 'raw', asked, null from asked where cast(asked as varchar) is distinct from received
+), members as materialized (
+  -- The members of small objects are taken out one by one: json_tree joins each document with itself, at three times the cost.
+  select trace_id, step_id, seq, known_at, side, key, json_extract(body, pointer(key)) as value
+  from (select trace_id, step_id, seq, known_at, side, body, unnest(json_keys(body)) as key from documents
+    where json_type(body) = 'OBJECT' and length(body) <= 4000)
+), nested as (
+  select trace_id, step_id, seq, known_at, side, '$' || path_step(key) as top, value as body from members
+  where json_type(value) in ('OBJECT', 'ARRAY')
+  union all
+  select trace_id, step_id, seq, known_at, side, '$', body from documents
+  where json_type(body) = 'ARRAY' or (json_type(body) = 'OBJECT' and length(body) > 4000)
 ), scalars as (
-  select d.trace_id, d.step_id, d.seq, d.known_at, d.side, j.fullkey as path, j.key, j.type, plain(j.atom, j.type) as value
-  from documents d, json_tree(d.body) j where d.body is not null and j.type not in ('OBJECT', 'ARRAY', 'NULL')
+  select trace_id, step_id, seq, known_at, side, '$' || path_step(key) as path, json_type(value) as type, plain(value, json_type(value)) as value
+  from members where json_type(value) not in ('OBJECT', 'ARRAY', 'NULL')
+  union all
+  select n.trace_id, n.step_id, n.seq, n.known_at, n.side, n.top || j.fullkey[2:], j.type, plain(j.atom, j.type)
+  from nested n, json_tree(n.body) j where j.type not in ('OBJECT', 'ARRAY', 'NULL')
 ), texts as (
   select trace_id, step_id, seq, known_at, side, '$' as path, said as text from documents where body is null and said is not null
   union all

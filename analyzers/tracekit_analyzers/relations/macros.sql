@@ -43,3 +43,20 @@ create or replace macro message_text(message) as coalesce(
 
 -- Milliseconds as a number; null for what is none, not finite, or longer than 300 years.
 create or replace macro as_ms(said) as case when abs(try_cast(said as double)) < 1e13 then try_cast(said as double) end;
+
+-- The arguments in the raw text of a call, as JSON; also where the text wraps them: {"tool": "refund", "args": {...}}.
+create or replace macro unwrapped(body) as case
+  when json_type(body) <> 'OBJECT' or coalesce(body -> '$.tool', body -> '$.name', body -> '$.tool_name', body -> '$.function') is null then body
+  when json_type(body, '$.args') = 'OBJECT' then body -> '$.args'
+  when json_type(body, '$.arguments') = 'OBJECT' then body -> '$.arguments'
+  when json_type(body, '$.parameters') = 'OBJECT' then body -> '$.parameters'
+  else body end;
+create or replace macro arguments_of(said) as case
+  when starts_with(ltrim(said), '{') or starts_with(ltrim(said), '[') then unwrapped(try_cast(said as json)) end;
+
+-- A key as one step of a JSON pointer.
+create or replace macro pointer(key) as '/' || replace(replace(key, '~', '~0'), '/', '~1');
+
+-- A key as one step of a JSON path, quoted as json_tree quotes it.
+create or replace macro path_step(key) as case when regexp_full_match(key, '[A-Za-z][A-Za-z0-9_]*') then '.' || key
+  else '."' || replace(replace(key, '\', '\\'), '"', '\"') || '"' end;
