@@ -505,6 +505,13 @@ class TestPrune:
             assert [row.seq for row in store.events("t1")] == [1, 7, 10, 20, 25]
         assert state(store) == before
 
+    def test_a_long_history_is_thinned_in_one_call(self, store: Store, set_clock: SetClock) -> None:
+        store.commit(started(store), [AppendEvent("e", None, "{}")] * 1300, durable=True)
+        counts = store.prune(before_ms=set_clock.ms + 10**12, keep_every=100)
+
+        assert [row.seq for row in store.events("t1")] == [1, *range(100, 1301, 100)]
+        assert counts == {"event": 1300 - 14}
+
     def test_an_ended_task_keeps_its_ledger_and_its_id(self, store: Store, set_clock: SetClock) -> None:
         lease = started(store)
         result = blob("result")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from tests.store.dropping_proxy import DroppingProxy
 from tests.store.samples import ARGUMENTS, blob, started, step, task
 from tests.store.test_contention import at_once
 from tracekit import clock
@@ -18,6 +20,7 @@ from tracekit.store.retention import SWEEP_GRACE_MS
 
 pytestmark = pytest.mark.postgres
 psycopg = pytest.importorskip("psycopg")
+conninfo = pytest.importorskip("psycopg.conninfo")
 
 
 @pytest.fixture
@@ -182,3 +185,25 @@ def test_more_threads_than_connections_wait_for_one_another(pg_store: Store) -> 
     leases = at_once(lambda n: pg_store.claim(owner=f"w{n}", ttl_s=60), count=20)
 
     assert len({lease.task_id for lease in leases}) == 20  # type: ignore[attr-defined]  # none is None
+
+
+def test_a_commit_whose_answer_is_lost_is_unknown_and_never_sent_twice(
+    pg_store: Store, postgres_url: str
+) -> None:
+    folder = conninfo.conninfo_to_dict(postgres_url)["host"]
+    proxy = DroppingProxy(f"{folder}/.s.PGSQL.5432")
+    lease = started(pg_store)
+    far = open_store(f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres")
+    far.commit(lease, [AppendEvent("first", None, "{}")], durable=True)
+    proxy.cut_after = b"COMMIT"
+
+    with pytest.raises(TracekitError, match="may have been kept") as caught:
+        far.commit(lease, [AppendEvent("second", None, "{}")], durable=True)
+    assert caught.value.code == "store.commit_unknown"
+    proxy.cut_after = None
+    deadline_s = time.monotonic() + 20
+    while len(kinds := [row.kind for row in far.events("t1")]) < 2 and time.monotonic() < deadline_s:
+        time.sleep(0.02)
+    assert kinds == ["first", "second"]
+    far.close()
+    proxy.close()
