@@ -317,3 +317,19 @@ with trace.get_tracer("x").start_as_current_span("outer"):
     assert len({line["process_id"] for line in outer}) == 1
     assert {line["parent_step_id"] for line in child} == {outer[0]["step_id"]}
     assert child[0]["process_id"] != outer[0]["process_id"]
+
+
+def test_an_exporter_that_comes_after_init_gets_spans_with_their_attributes(tmp_path: Path) -> None:
+    config.reset()
+    late = TracerProvider(shutdown_on_exit=False)
+    setup.init(home=tmp_path, tracer_provider=late)
+    recorder().begin("tool", "before").finish()
+    exporter = InMemorySpanExporter()
+    late.add_span_processor(SimpleSpanProcessor(exporter))
+    recorder().begin("tool", "after").finish("unknown")
+    setup.shutdown()
+    config.reset()
+
+    (span,) = exporter.get_finished_spans()
+    assert dict(span.attributes or {})["tracekit.status"] == "unknown"
+    assert dict(span.attributes or {})["gen_ai.tool.name"] == "after"

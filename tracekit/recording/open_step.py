@@ -53,6 +53,7 @@ class OpenStep:
         "_attributes",
         "_finished",
         "_fixed",
+        "_is_read",
         "_log",
         "_more",
         "_pid",
@@ -67,9 +68,12 @@ class OpenStep:
         "tool_name",
     )
 
-    def __init__(self, log: StepLog, span: Span, ref: StepRef, parent: StepRef | None) -> None:
+    def __init__(
+        self, log: StepLog, span: Span, ref: StepRef, parent: StepRef | None, *, is_read: bool = False
+    ) -> None:
         self._log = log
         self._pid = log.who.pid
+        self._is_read = is_read
         self._finished = False
         self._fixed: Mapping[str, Any] | None = None
         self._attributes: Mapping[str, Any] | None = None
@@ -118,7 +122,7 @@ class OpenStep:
         context = None
         if start.messages is not None:
             context = log.refer_context(ref.trace_id, start.messages, complete=start.context_complete)
-        if self.span.is_recording():
+        if self._is_read:
             wire.on_start(self.span, start, context, log)
         if log.writer is None:
             return
@@ -201,6 +205,6 @@ class OpenStep:
                 shown = log.values.fragment(self._attributes)
             log.write(lambda values: end_line(fixed, end, shown, log.options, values) | times)
         log.step_finished(self.ref.trace_id)
-        if self.span.is_recording():
+        if self._is_read:
             wire.on_end(self.span, end, self._more, log)
         self.span.end(ended_ns)

@@ -39,6 +39,9 @@ class _Open(NamedTuple):
 class ForeignSpans(SpanProcessor):
     """Writes a `running` line when a foreign span starts and its record when it ends."""
 
+    of_tracekit = True
+    """Tells our own recorder that this processor needs nothing from its spans."""
+
     def __init__(self) -> None:
         self._open: dict[int, _Open] = {}
         self._folded: dict[int, OpenStep] = {}

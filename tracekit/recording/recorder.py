@@ -143,6 +143,7 @@ class Recorder:
         started_ns = clock.now_ns()
         trace = above.trace_id if above else trace_id
         seq = self.log.step_started(trace) if trace else None
+        is_read = self.spans.are_read()
         span, ref = self.spans.start(
             semconv.span_name(start.kind, start.name, start.tool_name, start.model),
             semconv.span_kind(start.kind),
@@ -150,11 +151,11 @@ class Recorder:
             context=context,
             trace_id=trace_id,
             step_id=step_id,
-            attributes=wire.creation_attributes(start, seq),
+            attributes=wire.creation_attributes(start, seq) if is_read else None,
             links=links,
             start_ns=started_ns,
         )
-        step = OpenStep(self.log, span, ref, above)
+        step = OpenStep(self.log, span, ref, above, is_read=is_read and span.is_recording())
         step.start(start, shown, started_ns, seq)
         return step
 

@@ -74,11 +74,27 @@ class Spans:
     def __init__(self, tracer: trace.Tracer) -> None:
         self._tracer = tracer
         self._ids: PinnedIds | None = None
+        self._processors: object = None
+        self._is_read = True
         if isinstance(tracer, SdkTracer):
             # our own tracer only: other libraries' tracers of the same provider keep theirs
             found = tracer.id_generator
             self._ids = found if isinstance(found, PinnedIds) else PinnedIds(found)
             tracer.id_generator = self._ids
+
+    def are_read(self) -> bool:
+        """
+        Whether anybody but us gets the spans; if not, attributes would cost 10 us a step for nobody.
+
+        A provider of a kind that does not show its processors counts as read.
+        """
+        processors = getattr(getattr(self._tracer, "span_processor", None), "_span_processors", None)
+        if processors is not self._processors or processors is None:
+            self._processors = processors
+            self._is_read = processors is None or not all(
+                getattr(p, "of_tracekit", False) for p in processors
+            )
+        return self._is_read
 
     def start(
         self,
@@ -89,7 +105,7 @@ class Spans:
         context: Context | None,
         trace_id: str | None,
         step_id: str | None,
-        attributes: Mapping[str, Any],
+        attributes: Mapping[str, Any] | None,
         links: tuple[StepRef, ...],
         start_ns: int,
     ) -> tuple[Span, StepRef]:
