@@ -574,3 +574,24 @@ def test_a_tool_that_is_too_slow_is_left_and_its_late_answer_is_on_record() -> N
     with pytest.raises(tracekit.RequiresReview):
         pays.start(task_id="t")
     assert "late_answer" in [row.kind for row in ownership().store.events("t")]
+
+
+def test_every_message_of_a_talk_is_in_the_store_once_and_its_lists_can_be_followed() -> None:
+    from tracekit.durable.manifest import message_hashes
+    from tracekit.snapshot import decode
+
+    model = Model(*[answer(str(number)) for number in range(6)])
+
+    @tracekit.task
+    def talk(run: tracekit.Run) -> None:
+        messages: list[dict[str, Any]] = [{"role": "user", "content": "hello"}]
+        for number in range(6):
+            messages.append(run.model(model, messages).message)
+            messages.append({"role": "user", "content": f"go on {number}"})
+
+    talk.start(task_id="t")
+
+    state = state_of("t")
+    for row, sent in zip(state.steps, model.sent, strict=True):
+        hashes = message_hashes(str(row.input), dict(state.blobs))
+        assert [decode(state.blobs[each]) for each in hashes] == sent

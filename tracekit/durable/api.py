@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracekit.config import settings
+from tracekit.durable.bodies import blob
 from tracekit.durable.decide import Table
 from tracekit.durable.finding import find_task, load_app
 from tracekit.durable.owning import Ownership, existing_store, ownership
 from tracekit.durable.plan import AtRisk, Plan, make_plan
 from tracekit.durable.reviewing import is_open, requires_review
-from tracekit.durable.session import Session, blob, now_ms
+from tracekit.durable.session import Session, now_ms
 from tracekit.durable.task import Task, registered_task
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus

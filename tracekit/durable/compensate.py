@@ -12,9 +12,10 @@ from typing import Any
 
 import orjson
 
+from tracekit.durable.bodies import blob
 from tracekit.durable.ledger import effect_key
 from tracekit.durable.requests import Op, commit
-from tracekit.durable.session import Session, blob, event, now_ms
+from tracekit.durable.session import Session, event, now_ms
 from tracekit.durable.tool_call import Asked, tool_call
 from tracekit.errors import TracekitError
 from tracekit.model import EffectRisk, EffectStatus, TaskStatus

@@ -13,8 +13,9 @@ from typing import Any
 
 import orjson
 
+from tracekit.durable.bodies import blob
 from tracekit.durable.requests import Op, commit
-from tracekit.durable.session import Session, blob, event, now_ms
+from tracekit.durable.session import Session, event, now_ms
 from tracekit.model import StepKind, StepStatus
 from tracekit.store.contract import PutStep, StepRow
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tracekit.durable.session import Session, blob, now_ms
+from tracekit.durable.bodies import blob
+from tracekit.durable.session import Session, now_ms
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus
 from tracekit.snapshot import canonical, digest
 from tracekit.store.contract import EffectRow, InsertEffect, PutBlob, StepRow, UpdateEffect, Write

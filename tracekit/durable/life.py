@@ -18,6 +18,7 @@ import orjson
 
 from tracekit.durable import shell_async, shell_sync
 from tracekit.durable.attempts import STOPS
+from tracekit.durable.bodies import blob
 from tracekit.durable.code_version import code_change
 from tracekit.durable.compensate import roll_back
 from tracekit.durable.decide import Facts
@@ -29,7 +30,7 @@ from tracekit.durable.points import point
 from tracekit.durable.requests import Commit, Op, commit
 from tracekit.durable.reviewing import STANDARD_OPTIONS, review_row, stop_for_review
 from tracekit.durable.run import Run
-from tracekit.durable.session import Session, blob, event, now_ms
+from tracekit.durable.session import Session, event, now_ms
 from tracekit.durable.settle_lost import settle_lost
 from tracekit.durable.trail import root_step
 from tracekit.errors import LeaseLost, RequiresReview, TracekitError

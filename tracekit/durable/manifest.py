@@ -9,21 +9,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tracekit.durable.session import Session, blob
+from tracekit.durable.bodies import blob
+from tracekit.durable.message_names import NamedMessage
+from tracekit.durable.session import Session
 from tracekit.snapshot import decode
 from tracekit.store.contract import PutBlob
 
 
-def manifest_writes(session: Session, messages: Sequence[dict[str, Any]]) -> tuple[str, list[PutBlob]]:
-    """Hash of the list that names *messages*, and the bodies that are new to the store."""
-    bodies = [blob(message) for message in messages]
-    hashes = tuple(body.hash for body in bodies)
+def manifest_writes(session: Session, bodies: Sequence[NamedMessage]) -> tuple[str, list[PutBlob]]:
+    """Hash of the list that names the messages, and the bodies that are new to the store."""
+    hashes = tuple(body.blob_hash for body in bodies)
     base, before = session.last_context or (None, ())
     keep = _common(before, hashes)
     listed = {"base": base if keep else None, "keep": keep, "hashes": list(hashes[keep:])}
     refs = (*((base,) if keep and base else ()), *hashes[keep:])
     manifest = blob(listed, refs=refs)
-    fresh = [body for body in bodies[keep:] if body.hash not in session.bodies]
+    fresh = [each.body for each in bodies if each.body is not None and each.blob_hash not in session.bodies]
+    session.names.handed_over(hashes)
     session.last_context = (manifest.hash, hashes)
     return manifest.hash, [*fresh, manifest]
 

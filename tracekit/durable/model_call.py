@@ -10,21 +10,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tracekit.durable.bodies import blob
 from tracekit.durable.context import overflow_context, resume_notice
 from tracekit.durable.decide import Action, Facts
 from tracekit.durable.errors_stored import error_to_json
 from tracekit.durable.journal import finished_result, is_finished, mark_escaped
 from tracekit.durable.limit_checks import check_limits, check_tries
 from tracekit.durable.manifest import manifest_writes
+from tracekit.durable.message_names import NamedMessage
 from tracekit.durable.reply import Reply, to_reply
 from tracekit.durable.requests import Answer, Dispatch, Op, Sleep, commit, dispatch
 from tracekit.durable.retry import backoff_s, fits
 from tracekit.durable.reviewing import diverged
-from tracekit.durable.session import Session, blob, event, now_ms
+from tracekit.durable.session import Session, event, now_ms
 from tracekit.durable.trail import begin
 from tracekit.model import StepKind, StepStatus
 from tracekit.outcome import classify, no_answer
-from tracekit.snapshot import canonical, context_digest, digest, message_hash
+from tracekit.snapshot import canonical, context_digest, digest
 from tracekit.store.contract import AddUsage, AppendDecision, DecisionRow, PutStep, StepRow
 from tracekit.tools import Retry
 
@@ -49,6 +51,8 @@ class ModelAsked:
 class _Digests:
     arguments: str
     context: str
+    names: tuple[NamedMessage, ...]
+    """Of the messages that the agent built; naming them is what a long conversation costs."""
 
 
 def model_call(session: Session, place: str, asked: ModelAsked) -> Op[Reply]:
@@ -58,10 +62,9 @@ def model_call(session: Session, place: str, asked: ModelAsked) -> Op[Reply]:
     Raises the client's own exception once retrying is over, `RequiresReview`, `Divergence`.
     """
     session.check()
-    digests = _Digests(
-        digest(canonical(dict(asked.parameters))),
-        context_digest(message_hash(each) for each in asked.messages),
-    )
+    names = tuple(session.names.name(each) for each in asked.messages)
+    context = context_digest(each.message_hash for each in names)
+    digests = _Digests(digest(canonical(dict(asked.parameters))), context, names)
     row = session.steps.get(place)
     if row is not None and is_finished(row):
         yield from _compare(session, row, asked, digests)
@@ -160,7 +163,7 @@ def _commit_before(
     session: Session, place: str, asked: ModelAsked, digests: _Digests, step: Any, messages: Sequence[Message]
 ) -> Op[None]:
     before = session.steps.get(place)
-    manifest, blobs = manifest_writes(session, messages)
+    manifest, blobs = manifest_writes(session, _named(session, asked, digests, messages))
     row = StepRow(
         session.task.task_id,
         place,
@@ -178,6 +181,18 @@ def _commit_before(
     point = "before_model" if row.tries == 1 else "retry_model"
     seen = event("before_model", place, context=digests.context, tries=row.tries)
     yield from commit(point, *blobs, PutStep(row), seen, durable=False)
+
+
+def _named(
+    session: Session, asked: ModelAsked, digests: _Digests, messages: Sequence[Message]
+) -> list[NamedMessage]:
+    """Names of what is really sent: mostly the agent's messages, then what was added."""
+    same = 0
+    for mine, sent in zip(asked.messages, messages, strict=False):
+        if mine is not sent:
+            break
+        same += 1
+    return [*digests.names[:same], *(session.names.name(each) for each in messages[same:])]
 
 
 def _answered(session: Session, place: str, value: Any, step: Any) -> Op[Reply]:

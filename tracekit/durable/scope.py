@@ -17,10 +17,11 @@ from typing import Any
 from tracekit import clock
 from tracekit.durable import shell_async, shell_sync
 from tracekit.durable.api import SCOPE_FUNCTION, settle_reviews, take
+from tracekit.durable.bodies import blob
 from tracekit.durable.owning import Ownership, ownership
 from tracekit.durable.places import entered
 from tracekit.durable.requests import Commit
-from tracekit.durable.session import Options, Session, blob, event, now_ms
+from tracekit.durable.session import Options, Session, event, now_ms
 from tracekit.durable.settle_lost import settle_lost
 from tracekit.durable.tool_call import Asked, tool_call
 from tracekit.durable.trail import root_step

@@ -18,11 +18,11 @@ from tracekit import clock
 from tracekit.durable import points
 from tracekit.durable.decide import Table
 from tracekit.durable.limits import Limits
+from tracekit.durable.message_names import MessageNames
 from tracekit.durable.places import Scope, current_scope, unnamed_thread
 from tracekit.durable.requests import Commit
-from tracekit.errors import NotStorable
 from tracekit.model import StepStatus
-from tracekit.snapshot import decode, digest, encode
+from tracekit.snapshot import decode
 from tracekit.store.contract import (
     AddUsage,
     AppendEvent,
@@ -96,6 +96,7 @@ class Session:
         """Second inferences in a row, by tool name."""
         self.escaped: list[tuple[BaseException, str]] = []
         """Exceptions that steps raised, with their places: finds the step behind one that ends the attempt."""
+        self.names = MessageNames()
         self.last_context: tuple[str, tuple[str, ...]] | None = None
         self.reply_style = "openai"
         self.is_async = False
@@ -227,20 +228,6 @@ def _took_ms(row: StepRow | None) -> int:
     return row.finished_ms - row.started_ms if row is not None and row.finished_ms is not None else 0
 
 
-def blob(value: Any, *, refs: tuple[str, ...] = ()) -> PutBlob:
-    """*value* as a body to store; raises `NotStorable` with the path of what is not plain data."""
-    data = encode(value)
-    return PutBlob(digest(data), data, secret=_holds_secret(value), refs=refs)
-
-
-def stored(value: Any) -> tuple[PutBlob | None, NotStorable | None]:
-    """*value* as a body, or why it can't be one: an outcome is recorded even if its result can't."""
-    try:
-        return blob(value), None
-    except NotStorable as error:
-        return None, error
-
-
 def event(kind: str, place: str | None, **body: Any) -> AppendEvent:
     """A line of the task's history."""
     return AppendEvent(kind, place, orjson.dumps(body).decode())
@@ -249,11 +236,3 @@ def event(kind: str, place: str | None, **body: Any) -> AppendEvent:
 def now_ms() -> int:
     """Wall time for rows."""
     return clock.now_ms()
-
-
-def _holds_secret(value: Any) -> bool:
-    try:
-        from tracekit.redaction import find_secrets
-    except ImportError:
-        return False
-    return bool(find_secrets(value))

@@ -10,12 +10,13 @@ import orjson
 
 from tracekit import clock
 from tracekit.durable.attempts import STOPS
+from tracekit.durable.bodies import blob, stored
 from tracekit.durable.errors_stored import error_to_json
 from tracekit.durable.journal import finished_result, is_finished, mark_escaped
 from tracekit.durable.limit_checks import check_limits, check_tries
 from tracekit.durable.requests import Dispatch, Op, Raised, commit, dispatch
 from tracekit.durable.reviewing import diverged, review_row, stop_for_review
-from tracekit.durable.session import Session, blob, event, now_ms, stored
+from tracekit.durable.session import Session, event, now_ms
 from tracekit.durable.trail import begin
 from tracekit.errors import TracekitError
 from tracekit.model import StepKind, StepStatus

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 from tracekit import clock
+from tracekit.durable.bodies import blob
 from tracekit.durable.code_version import code_change, code_version, tool_schema_hash
 from tracekit.durable.decide import Table
 from tracekit.durable.life import Body, run_async, run_sync
 from tracekit.durable.limits import Limits
 from tracekit.durable.owning import Ownership, ownership
 from tracekit.durable.points import point
-from tracekit.durable.session import Options, Session, blob, now_ms
+from tracekit.durable.session import Options, Session, now_ms
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.snapshot import decode

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tracekit.durable.attempts import Ended, attempt
+from tracekit.durable.bodies import stored
 from tracekit.durable.errors_stored import error_to_json
 from tracekit.durable.journal import finished_result, is_finished, mark_escaped
 from tracekit.durable.ledger import Call, make_call, move, step_row
 from tracekit.durable.limit_checks import check_limits
 from tracekit.durable.requests import Op, commit
 from tracekit.durable.reviewing import diverged
-from tracekit.durable.session import Session, event, now_ms, stored
+from tracekit.durable.session import Session, event, now_ms
 from tracekit.durable.settle import decision
 from tracekit.durable.trail import effect_fields, end_lost
 from tracekit.errors import NotStorable, TracekitError
