@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -78,3 +79,10 @@ def test_each_class_says_what_a_person_needs() -> None:
         assert "Evidence:" in text
         assert "What to do:" in text
         assert kind.sql.startswith("-- One row:")
+
+
+def test_the_page_of_failure_classes_is_up_to_date() -> None:
+    docs = Path(__file__).parents[2] / "docs"
+    made = runpy.run_path(str(docs / "make_failures.py"))["page"]()
+
+    assert (docs / "failures.md").read_text(encoding="utf-8") == made

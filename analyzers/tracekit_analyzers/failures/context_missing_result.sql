@@ -2,7 +2,9 @@
 WITH asked AS (
   SELECT c.trace_id, c.call_id, c.name, c.asked_step, c.asked_seq, c.step_id, c.answered, c.in_next_context, m.agent, m.parent_step_id
   FROM calls c JOIN steps m ON m.trace_id = c.trace_id AND m.step_id = c.asked_step
-  WHERE NOT c.answered
+  -- A log that holds no answer of any tool does not record them.
+  WHERE NOT c.answered AND c.in_next_context IS DISTINCT FROM true
+      AND m.file IN (SELECT file FROM steps WHERE kind = 'tool' AND output_text IS NOT NULL)
     -- Where no message names the call that it answers, results are told in another way and nothing can be said.
     OR c.in_next_context = false AND c.trace_id IN (SELECT m.trace_id FROM messages m WHERE m.call_id IS NOT NULL)
 ), next_model AS (

@@ -5,7 +5,9 @@ WITH acts AS (
   SELECT s.trace_id, s.step_id, s.seq, contains(s.raw, '```') AS has_code, s.raw
   FROM steps s
   WHERE s.kind = 'model' AND s.trace_id NOT IN (SELECT trace_id FROM talk_claims)
-    AND (contains(s.raw, '```')
+    -- Code counts as an act where what came of it is on record around it; in an answer it is only shown.
+    AND (contains(s.raw, '```') AND EXISTS (SELECT 1 FROM steps p WHERE p.trace_id = s.trace_id AND p.step_id = s.parent_step_id
+           AND p.kind = 'step' AND coalesce(p.output_text, p.error_message) IS NOT NULL)
          OR EXISTS (SELECT 1 FROM calls c WHERE c.trace_id = s.trace_id AND c.asked_step = s.step_id AND closes_run(c.name))
          OR EXISTS (SELECT 1 FROM signals g WHERE g.trace_id = s.trace_id AND g.step_id = s.parent_step_id AND g.kind = 'step'))
 ), sources AS (

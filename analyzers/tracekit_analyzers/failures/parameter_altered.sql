@@ -1,11 +1,10 @@
 -- One row: a call with a scalar that the tool received otherwise than the model wrote it, or did not receive.
 WITH pairs AS (
   SELECT s.trace_id, s.step_id, coalesce(a.asked_step, s.step_id) AS asked_step, s.tool_name AS name, s.input AS received,
-    arguments_of(coalesce(s.raw, a.asked_arguments)) AS asked
+    TRY_CAST(coalesce(s.raw, a.asked_arguments) AS JSON) AS asked
   FROM steps s LEFT JOIN askers a ON a.trace_id = s.trace_id AND a.step_id = s.step_id
   WHERE s.kind = 'tool' AND json_type(s.input) = 'OBJECT' AND starts_with(ltrim(coalesce(s.raw, a.asked_arguments)), '{')
     AND coalesce(s.raw, a.asked_arguments) IS DISTINCT FROM s.input::VARCHAR AND json_valid(coalesce(s.raw, a.asked_arguments))
-    AND arguments_of(coalesce(s.raw, a.asked_arguments))::VARCHAR IS DISTINCT FROM s.input::VARCHAR
 ), written AS (
   SELECT p.trace_id, p.step_id, t.fullkey AS path, t.atom ->> '$' AS value, t.type
   FROM pairs p, json_tree(p.asked) t WHERE t.atom IS NOT NULL AND t.type <> 'NULL'

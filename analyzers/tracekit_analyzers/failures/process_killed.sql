@@ -1,16 +1,10 @@
 -- One row: the lowest step that was open when its process died.
 WITH gone AS (
-  SELECT s.trace_id, s.step_id, s.parent_step_id, s.seq, s.kind, s.name, s.tool_name, s.effect_risk, s.started_at, s.attempt,
-    -- The step's own process decides: a later attempt of the same run has another one.
-    CASE WHEN p.alive THEN 'open' WHEN p.exited_at IS NOT NULL THEN 'exit' WHEN p.process_id IS NOT NULL THEN 'killed'
-      ELSE t.ended_by END AS ended_by
-  FROM steps s JOIN traces t ON t.trace_id = s.trace_id LEFT JOIN processes p ON p.process_id = s.process_id
-  WHERE s.status = 'running'
+  SELECT s.trace_id, s.step_id, s.parent_step_id, s.seq, s.kind, s.name, s.tool_name, s.effect_risk, s.started_at, s.attempt, t.ended_by
+  FROM steps s JOIN traces t ON t.trace_id = s.trace_id
+  WHERE s.status = 'running' AND t.ended_by IS DISTINCT FROM 'open' AND t.ended_by IS DISTINCT FROM 'exit'
 ), lowest AS (
-  -- A later attempt hangs below the first one's step and says nothing about how that one ended.
-  SELECT g.* FROM gone g
-  ANTI JOIN gone child ON child.trace_id = g.trace_id AND child.parent_step_id = g.step_id AND child.attempt = g.attempt
-  WHERE g.ended_by IS DISTINCT FROM 'open' AND g.ended_by IS DISTINCT FROM 'exit'
+  SELECT g.* FROM gone g ANTI JOIN gone child ON child.trace_id = g.trace_id AND child.parent_step_id = g.step_id
 )
 SELECT trace_id, step_id AS failed_step, step_id AS cause_step,
   sure('process.killed/' || CASE ended_by WHEN 'killed' THEN 'writer_gone' ELSE 'open_steps' END) AS confidence,

@@ -27,7 +27,7 @@ CREATE OR REPLACE TEMP MACRO says_status(said, digits) AS
 -- Failure code for what an error text says, in lower case; null when it says nothing that decides.
 -- The order is that of certainty: what the transport says comes before what the tool says about its arguments.
 CREATE OR REPLACE TEMP MACRO worded_code(said) AS CASE
-  WHEN regexp_matches(said, 'recursion.?limit|max(imum)? (number of |allowed )?(agent )?(steps|turns|iterations|rounds)|(step|turn|iteration|round)s? limit|maxturnsexceeded|graphrecursion|limitreached')
+  WHEN regexp_matches(said, 'recursion.?limit|max(imum)? (number of |allowed )?(agent )?(steps?|turns?|iterations?|rounds?)\b|(step|turn|iteration|round)s? limit|maxturnsexceeded|graphrecursion|limitreached')
     THEN 'orchestration.limit'
   WHEN regexp_matches(said, '^\W{0,3}(asyncio\.|concurrent\.futures\.\w*\.?)?(cancellederror|keyboardinterrupt)|(cancelled|canceled|interrupted|aborted|stopped) by (the )?(user|person|operator|human)')
     THEN 'process.cancelled'
@@ -51,7 +51,7 @@ CREATE OR REPLACE TEMP MACRO worded_code(said) AS CASE
     THEN 'parameter.truncated'
   WHEN regexp_matches(said, 'payment amount|(amount|sum|total)s? .{0,30}(do(es)? not|doesn''t) (add up|match)|wrong state|(non-|not |is already |cannot be )(pending|cancelled|delivered|closed|open|returned|exchanged|modified|completed)|cannot be used (for|to|with)|out of range|(should|must) (equal|match)|mismatch|does not belong|not (in|part of) the|conflicts? with|number of .{0,40}(should|must) be')
     THEN 'parameter.wrong_value'
-  WHEN regexp_matches(said, 'unexpected keyword|missing .{0,20}required|required (property|field|parameter|argument|positional)|\bis (a )?required|field required|validation ?error|invalid (argument|parameter|input|type|value|json|format|request|literal|query|url|date)|must be |should be (an?|of type) |expected .{1,60} (but )?got|not a valid|takes \d+ positional|could not parse|is not of type|not one of|bad request|jsondecodeerror|unprocessable|amount of values|^unknown service|no such option|unrecogni[sz]ed (arguments|option)')
+  WHEN regexp_matches(said, 'unexpected keyword|missing .{0,20}required|required (property|field|parameter|argument|positional)|\bis (a )?required|field required|validation ?error|invalid (argument|parameter|input|type|value|json|format|request|literal|query|url|date)|must be |expected to be |should be (an?|of type) |expected .{1,60} (but )?got|not a valid|takes \d+ positional|could not parse|is not of type|not one of|bad request|jsondecodeerror|unprocessable|amount of values|^unknown service|no such option|unrecogni[sz]ed (arguments|option)')
     OR says_status(said, '400') OR says_status(said, '422')
     THEN 'parameter.generated'
   WHEN regexp_matches(said, 'not found|no such|does not exist|doesn''t exist|no results|cannot find|could not find|unknown (id|user|order|item|account|customer)|was not archived|no (user|order|item|record|match)') OR says_status(said, '404')
