@@ -98,7 +98,9 @@ def test_autogen_contexts_are_what_each_call_was_sent(tmp_path: Path) -> None:
 def test_adk_responses_answer_the_call_of_their_name(tmp_path: Path) -> None:
     (tool,) = sample(tmp_path, "adk", "tool")
 
+    (model,) = sample(tmp_path, "adk", "model")
     assert (tool["output_snapshot"], tool["agent"], tool["duration_ms"]) == ({"sky": "rain"}, "a", 1000.0)
+    assert tool["call_id"] == model["asked"][0]["call_id"] != ""
 
 
 def test_a_tapes_observation_answers_its_action(tmp_path: Path) -> None:
@@ -156,7 +158,7 @@ def test_an_llm_call_log_keeps_the_text_before_it_was_parsed(tmp_path: Path) -> 
     (model,) = sample(tmp_path, "openhands_llm", "model")
 
     assert model["model_raw_output"] == "<function=weather>"
-    assert (model["duration_ms"], model["usage"]) == (1500.0, {"input_tokens": 3, "cost": 0.1})
+    assert (model["attributes"]["latency_sec"], model["usage"]) == (1.5, {"input_tokens": 3, "cost": 0.1})
     assert sample(tmp_path, "openhands_llm", "tool") == []  # another file tells what became of the call
 
 

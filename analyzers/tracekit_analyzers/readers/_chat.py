@@ -8,7 +8,7 @@ came for it. A call without an answer stays `unknown`: it may have happened.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tracekit.model import StepKind, StepStatus, ToolCall, Usage
@@ -82,7 +82,7 @@ class ChatMessage:
     forgets: bool = False
     """Whether the model was sent nothing of what came before, as after a compaction."""
     fate_elsewhere: bool = False
-    """Whether what became of its calls is told in another log: they are asked, and are no steps here."""
+    """Whether what became of its calls is told in another log: they are an attribute, neither asked nor steps here."""
     sent: tuple[int, ...] | None = None
     """Positions, in the conversation given to `chat_records`, of what the model was sent; all before it when None."""
     parent: str | None = None
@@ -119,6 +119,7 @@ def chat_records(
             view, that is not known.
         parent: Id of the step that the conversation belongs to, such as the call that started a sub-agent.
     """
+    messages = [_with_ids(message) for message in messages]
     paired, orphans = _pair(messages)
     hashes: dict[int, str] = {}
     start = 0
@@ -147,6 +148,17 @@ def chat_records(
             )
         hashes[place] = name
         before_ns = message.at_ns if message.at_ns is not None else before_ns
+
+
+def _with_ids(message: ChatMessage) -> ChatMessage:
+    """*message* with an id for each call that its format gave none: what was asked and what ran are joined by it."""
+    if all(call.call_id for call in message.calls):
+        return message
+    calls = tuple(
+        call if call.call_id else replace(call, call_id=f"{message.step_key or message.index}.{number}")
+        for number, call in enumerate(message.calls)
+    )
+    return replace(message, calls=calls)
 
 
 def _pair(messages: Sequence[ChatMessage]) -> tuple[dict[_Place, _Answered], dict[int, list[int]]]:
@@ -178,6 +190,9 @@ def _model_step(
     run: Run, message: ChatMessage, *, context: dict[str, Any], began_ns: int | None, parent: str | None
 ) -> NativeRecord:
     asked = [{"call_id": c.call_id, "name": c.name, "arguments": c.arguments_raw} for c in message.calls]
+    attributes = dict(message.attributes)
+    if message.fate_elsewhere and asked:
+        attributes["asked_elsewhere"] = asked
     return run.step(
         StepKind.MODEL,
         message.name or message.agent or "model",
@@ -192,12 +207,12 @@ def _model_step(
         model=message.model,
         finish_reason=message.finish_reason,
         model_raw_output=message.text or (json_text(asked) if asked else message.text),
-        asked=asked or None,
+        asked=(not message.fate_elsewhere and asked) or None,
         context=context,
         usage=usage_field(message.usage),
         error_type=message.error_type,
         error_message=message.error_message,
-        attributes=dict(message.attributes),
+        attributes=attributes,
     )
 
 

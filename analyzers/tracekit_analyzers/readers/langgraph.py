@@ -1,8 +1,8 @@
 """
 LangGraph checkpoints in SQLite: tables `checkpoints` and `writes`, one chain of states for each thread.
 
-A message counts from the checkpoint that first holds it; what the model was sent is the state before. Nodes that wrote
-something else than messages are steps of their own.
+A message counts from the checkpoint that first holds it; what the model was sent is the state before, as far as it is
+known: a node may add instructions or leave messages out. Nodes that wrote something else are steps of their own.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _threads(file: InputFile, con: sqlite3.Connection, damage: DamageReport) -> 
     for thread_id, namespace, checkpoint_id, kind, checkpoint, metadata in con.execute(_CHECKPOINTS):
         damage.counted(1)
         if current is not None and (thread_id, namespace) != current:
-            yield from chat_records(_run(file, count, *current), thread.chat)
+            yield from chat_records(_run(file, count, *current), thread.chat, complete=False)
             thread, count = _Thread(), count + 1
         current = (thread_id, namespace)
         try:
@@ -71,7 +71,7 @@ def _threads(file: InputFile, con: sqlite3.Connection, damage: DamageReport) -> 
                 file=file.name, line=None, offset=None, reason=reason, data=bytes(checkpoint or b"")[:80]
             )
     if current is not None:
-        yield from chat_records(_run(file, count, *current), thread.chat)
+        yield from chat_records(_run(file, count, *current), thread.chat, complete=False)
 
 
 def _run(file: InputFile, number: int, thread_id: str, namespace: str) -> Run:

@@ -17,7 +17,9 @@ from tracekit_analyzers.readers._chat import ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import chat_message, text_of, usage_of
 from tracekit_analyzers.readers._run import Run
 from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
-from tracekit_analyzers.readers._time import epoch_ns
+
+_KEPT = {"tools": "gen_ai.tool.definitions", "timestamp": "timestamp", "latency_sec": "latency_sec"}
+"""Kept as attributes. The time is that of the last call alone, and a step with a time would stand before all without."""
 
 
 class OpenHandsLlmReader:
@@ -64,7 +66,6 @@ def _reply(call: Mapping[str, Any], index: int) -> ChatMessage | None:
         return None
     raw, _ = _choice(call.get("raw_response"))
     text = text_of(raw.get("content")) if raw is not None else None
-    at_ns, took = epoch_ns(call.get("timestamp"), per_second=1), call.get("latency_sec")
     used, cost = usage_of(response.get("usage")), call.get("cost")
     said = chat_message(message, index)
     return replace(
@@ -74,9 +75,7 @@ def _reply(call: Mapping[str, Any], index: int) -> ChatMessage | None:
         model=response.get("model"),
         finish_reason=finish_reason,
         usage=replace(used or Usage(), cost=cost if isinstance(cost, int | float) else None),
-        at_ns=at_ns,
-        began_ns=at_ns - round(took * 1e9) if at_ns is not None and isinstance(took, int | float) else None,
-        attributes={"gen_ai.tool.definitions": call["tools"]} if call.get("tools") else {},
+        attributes={name: call[key] for key, name in _KEPT.items() if call.get(key)},
     )
 
 

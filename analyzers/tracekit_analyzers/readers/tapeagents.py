@@ -109,7 +109,8 @@ def _chat(steps: Sequence[Mapping[str, Any]]) -> list[ChatMessage]:
 def _message(step: Mapping[str, Any], index: int) -> ChatMessage:
     kind, metadata = str(step.get("kind") or ""), step.get("metadata") or {}
     text = text_of(step.get("content", step.get("task")))
-    here = ChatMessage(role="user", whole=step, index=index, text=text)
+    whole = {key: value for key, value in step.items() if key != "tool_call_id" or value}
+    here = ChatMessage(role="user", whole=whole, index=index, text=text)
     if kind in _PEOPLE or kind == "system":
         return replace(here, role="system" if kind == "system" else "user")
     if kind == "tool" or kind.endswith(_RESULTS):

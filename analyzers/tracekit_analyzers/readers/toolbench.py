@@ -116,7 +116,8 @@ def _called(
     raw, observation = str(node.get("description") or ""), node.get("observation")
     call = ToolCall(f"node-{index}", tool, raw)
     function = {"name": tool, "arguments": raw}
-    said = {"role": "assistant", "content": thought, "function_call": function}
+    # the node tells apart the same call in two branches
+    said = {"role": "assistant", "content": thought, "function_call": function, "node": index}
     yield ChatMessage(role="assistant", whole=said, index=index, text=thought, calls=(call,), sent=way)
     code = node.get("observation_code")
     error_type = _CODES.get(code) if isinstance(code, int) else None
@@ -129,7 +130,7 @@ def _called(
         error_message=str(observation) if error_type is not None else None,
         attributes={"observation_code": code} if code is not None else {},
     )
-    told = {"role": "tool", "name": tool, "content": observation}
+    told = {"role": "tool", "name": tool, "content": observation, "node": index}
     answers = (answer,) if observation is not None or code is not None else ()
     yield ChatMessage(role="tool", whole=told, index=index, text=str(observation or ""), answers=answers)
 
