@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format bench accuracy powercut clean
+.PHONY: help install demo test check format bench accuracy chaos powercut clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -54,6 +54,9 @@ bench: install ## figures, as ratios within one run where they can be; never par
 accuracy: install ## how many diagnoses are right: on labelled logs, and on faults planted into clean runs
 	@for script in benchmarks/accuracy.py benchmarks/mutate.py; do \
 		echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
+
+chaos: install ## the example killed again and again while its services misbehave: does money move twice?
+	@$(BIN)/python benchmarks/chaos.py $(ARGS)
 
 powercut: install ## power cuts under the real store: which promises hold when the machine stops at any write
 	@$(BIN)/python benchmarks/powercut.py $(ARGS)
