@@ -25,7 +25,7 @@ from tracekit_tui.palette import ActionProvider
 from tracekit_tui.screens.make import make_screen, same_place
 from tracekit_tui.screens.traces import TracesScreen
 from tracekit_tui.textpane import TextPane
-from tracekit_tui.themes import DARK, INKS, LIGHT, THEMES, starting_theme
+from tracekit_tui.themes import DARK, INKS, LIGHT, THEMES, starting_theme, without_colour
 
 FOLLOW_S = 1.0
 
@@ -43,7 +43,10 @@ class Explorer(Busy, App[int]):
     ENABLE_COMMAND_PALETTE = True
 
     def __init__(self, opener: Callable[[], Controller], *, keys: dict[str, str] | None = None) -> None:
-        super().__init__()
+        # Asked before Textual takes NO_COLOR out of the environment.
+        theme = starting_theme(os.environ)
+        # Without colour the terminal's own two are kept: Textual would make greys of colours that it can't know.
+        super().__init__(ansi_color=True if without_colour(os.environ) else None)
         self._opener = opener
         self.keys = keys or {}
         self.controller: Controller | None = None
@@ -51,6 +54,7 @@ class Explorer(Busy, App[int]):
         self.step_id: str | None = None
         self.loading = False
         self.read_again = False
+        self.rows_shown = False
         self.following = False
         self.traces_read = 0
         self.bad_lines = 0
@@ -58,7 +62,7 @@ class Explorer(Busy, App[int]):
         """Errors that are ours: told to the person, and what a test looks at."""
         self.register_theme(DARK)
         self.register_theme(LIGHT)
-        self.theme = starting_theme(dict(os.environ))
+        self.theme = theme
         if self.keys:
             self.set_keymap(self.keys)
 
@@ -107,13 +111,23 @@ class Explorer(Busy, App[int]):
             self.read_again = False
             self.read()
         self.traces_read, self.bad_lines = counts
+        self._show_new()
+
+    def _show_new(self) -> None:
+        self.rows_shown = True
         for screen in self.screen_stack:
             if isinstance(screen, ExplorerScreen):
                 screen.changed()
                 screen.tell()
 
     def _tick(self) -> None:
-        if self.loading and isinstance(self.screen, ExplorerScreen):
+        if not self.loading:
+            return
+        progress = self.controller.progress if self.controller is not None else None
+        if not self.rows_shown and progress is not None and progress.stage == "diagnosing":
+            # The first reading has its rows: they are shown while they are being judged.
+            self._show_new()
+        elif isinstance(self.screen, ExplorerScreen):
             self.screen.tell()
 
     def _follow(self) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from textual.theme import Theme
 
 DARK = Theme(
@@ -69,8 +71,15 @@ SIXTEEN = "ansi-dark"
 THEMES = (DARK.name, LIGHT.name, SIXTEEN, "ansi-light")
 
 
-def starting_theme(environment: dict[str, str]) -> str:
+def without_colour(environment: Mapping[str, str]) -> bool:
+    """Whether the person wants no colour at all: `NO_COLOR`, not empty."""
+    return bool(environment.get("NO_COLOR"))
+
+
+def starting_theme(environment: Mapping[str, str]) -> str:
     """`TRACEKIT_THEME` where it names one; sixteen colours on a terminal that has no more; else the dark one."""
+    if without_colour(environment):
+        return SIXTEEN
     wanted = environment.get("TRACEKIT_THEME", "")
     if wanted:
         return {"dark": DARK.name, "light": LIGHT.name, "16": SIXTEEN}.get(wanted, wanted)
