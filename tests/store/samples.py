@@ -17,6 +17,7 @@ from tracekit.store.contract import (
     StepRow,
     Store,
     TaskRow,
+    TaskState,
     UpdateTask,
 )
 
@@ -98,3 +99,10 @@ def waiting_review(store: Store, **changes: Any) -> ReviewRow:
     store.commit(lease, [InsertReview(row), UpdateTask({"status": TaskStatus.REQUIRES_REVIEW})], durable=True)
     store.release(lease)
     return row
+
+
+def state_of(store: Store, task_id: str = "t1", *, with_bodies: bool = False) -> TaskState:
+    """The whole picture of a task that is there."""
+    found = store.load(task_id, with_bodies=with_bodies)
+    assert found is not None
+    return found

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from tests.store.samples import (
     ARGUMENTS,
     FUNCTION,
-    SetClock,
     blob,
     effect,
     review,
     started,
+    state_of,
     step,
     task,
-    waiting_review,
 )
 from tracekit.errors import Conflict, LeaseLost, TracekitError
 from tracekit.model import EffectStatus, StepStatus, TaskStatus
@@ -29,23 +27,14 @@ from tracekit.store.contract import (
     DecisionRow,
     InsertEffect,
     InsertReview,
-    PutBlob,
     PutCompensation,
     PutStep,
     Store,
     UpdateEffect,
     UpdateTask,
-    UseReview,
-    WorkerRow,
 )
 
 PENDING = frozenset({EffectStatus.PENDING})
-
-
-def state(store: Store, task_id: str = "t1", *, with_bodies: bool = False):  # type: ignore[no-untyped-def]  # never None here
-    found = store.load(task_id, with_bodies=with_bodies)
-    assert found is not None
-    return found
 
 
 class TestAdmission:
@@ -53,14 +42,14 @@ class TestAdmission:
         row = task(goal="Rückzahlung für “A-1024” 💶", plan='[{"name":"pay"}]', priority=3, cost_used=0.5)
         assert store.create(row, [ARGUMENTS])
 
-        assert state(store).task == row
-        assert state(store).blobs == {ARGUMENTS.hash: ARGUMENTS.data}
+        assert state_of(store).task == row
+        assert state_of(store).blobs == {ARGUMENTS.hash: ARGUMENTS.data}
 
     def test_a_second_create_writes_nothing(self, store: Store) -> None:
         store.create(task(), [ARGUMENTS])
 
         assert not store.create(task(goal="another"), [blob("other")])
-        assert state(store).task.goal == "refund A-1024"
+        assert state_of(store).task.goal == "refund A-1024"
         with pytest.raises(TracekitError, match="pruned or never stored"):
             store.blobs([blob("other").hash])
 
@@ -79,7 +68,7 @@ class TestAdmission:
     def test_another_opening_sees_the_same(self, store: Store, open_again: Callable[[], Store]) -> None:
         store.create(task(), [ARGUMENTS])
 
-        assert state(open_again()) == state(store)
+        assert state_of(open_again()) == state_of(store)
 
 
 class TestOwnership:
@@ -88,7 +77,7 @@ class TestOwnership:
 
         assert (lease.owner, lease.fence) == ("w1", 1)
         assert store.acquire("t1", owner="w2", ttl_s=60) is None
-        row = state(store).task
+        row = state_of(store).task
         assert (row.status, row.attempt, row.recoveries) == (TaskStatus.RUNNING, 1, 0)
 
     def test_its_own_owner_does_not_get_it_twice(self, store: Store) -> None:
@@ -102,8 +91,8 @@ class TestOwnership:
 
         assert lease is not None
         assert lease.fence == 2
-        assert state(store).task.recoveries == 1
-        assert state(store).task.attempt == 2
+        assert state_of(store).task.recoveries == 1
+        assert state_of(store).task.attempt == 2
 
     def test_a_dead_owner_is_robbed_before_its_lease_is_over(self, store: Store) -> None:
         started(store)
@@ -128,13 +117,13 @@ class TestOwnership:
         assert store.acquire("t1", owner="w3", ttl_s=0) is None
         assert store.claim(owner="w3", ttl_s=0) is None
         assert store.acquire("t1", owner="w3", ttl_s=0, beyond_limit=True) is not None
-        assert state(store).task.recoveries == 1
+        assert state_of(store).task.recoveries == 1
 
     def test_a_released_task_is_had_again_without_counting(self, store: Store) -> None:
         store.release(started(store))
 
         assert store.acquire("t1", owner="w2", ttl_s=60) is not None
-        assert state(store).task.recoveries == 0
+        assert state_of(store).task.recoveries == 0
 
     def test_a_lease_is_put_off_only_by_its_holder(self, store: Store) -> None:
         lost = started(store, ttl_s=0)
@@ -149,11 +138,11 @@ class TestOwnership:
     def test_a_stale_owner_writes_nothing(self, store: Store) -> None:
         stale = started(store, ttl_s=0)
         store.acquire("t1", owner="w2", ttl_s=60)
-        before = state(store)
+        before = state_of(store)
 
         with pytest.raises(LeaseLost, match="w2 has it"):
             store.commit(stale, [PutStep(step()), AppendEvent("x", None, "{}")], durable=True)
-        assert state(store) == before
+        assert state_of(store) == before
         assert store.events("t1") == []
 
     def test_what_a_lost_owner_left_pending_is_unknown(self, store: Store) -> None:
@@ -162,7 +151,7 @@ class TestOwnership:
         store.commit(lease, [UpdateEffect("k2", PENDING, {"status": EffectStatus.SUCCESS})], durable=True)
         store.acquire("t1", owner="w2", ttl_s=60)
 
-        statuses = {row.key: row.status for row in state(store).effects}
+        statuses = {row.key: row.status for row in state_of(store).effects}
         assert statuses == {"k1": EffectStatus.EXECUTED_UNKNOWN, "k2": EffectStatus.SUCCESS}
 
     def test_a_rollback_is_taken_over_as_a_rollback(self, store: Store) -> None:
@@ -170,7 +159,7 @@ class TestOwnership:
         store.commit(lease, [UpdateTask({"status": TaskStatus.ROLLING_BACK})], durable=True)
         store.acquire("t1", owner="w2", ttl_s=60)
 
-        assert state(store).task.status is TaskStatus.ROLLING_BACK
+        assert state_of(store).task.status is TaskStatus.ROLLING_BACK
 
     @pytest.mark.parametrize("status", [TaskStatus.DONE, TaskStatus.FAILED, TaskStatus.CANCELLED])
     def test_a_task_at_its_end_is_never_had(self, store: Store, status: TaskStatus) -> None:
@@ -200,7 +189,7 @@ class TestClaim:
 
         assert store.claim(owner="w2", ttl_s=60) is None
         assert store.claim(owner="w2", ttl_s=60, dead=["w1"]) is not None
-        assert state(store).task.recoveries == 1
+        assert state_of(store).task.recoveries == 1
 
 
 class TestCommit:
@@ -226,7 +215,7 @@ class TestCommit:
             durable=True,
         )
 
-        found = state(store)
+        found = state_of(store)
         assert found.steps == rows
         assert found.effects == (effect(fence=1),)
         assert found.reviews == (review(),)
@@ -238,7 +227,7 @@ class TestCommit:
         store.commit(lease, [PutStep(step())], durable=False)
         store.commit(lease, [PutStep(step(status=StepStatus.OK))], durable=False)
 
-        assert [row.status for row in state(store).steps] == [StepStatus.OK]
+        assert [row.status for row in state_of(store).steps] == [StepStatus.OK]
 
     def test_events_are_numbered_without_gaps(self, store: Store) -> None:
         lease = started(store)
@@ -258,7 +247,7 @@ class TestCommit:
     def test_a_refused_write_undoes_the_whole_commit(self, store: Store) -> None:
         lease = started(store)
         store.commit(lease, [InsertEffect(effect())], durable=True)
-        before = state(store)
+        before = state_of(store)
 
         with pytest.raises(Conflict):
             store.commit(
@@ -273,7 +262,7 @@ class TestCommit:
                 ],
                 durable=True,
             )
-        assert state(store) == before
+        assert state_of(store) == before
         assert store.events("t1") == []
         with pytest.raises(TracekitError, match="never stored"):
             store.blobs([blob_write.hash])
@@ -283,7 +272,7 @@ class TestCommit:
         store.commit(lease, [AddUsage(10, 0.25), AddUsage(5, 0.5)], durable=False)
         store.commit(lease, [AddUsage(1, 0.0)], durable=False)
 
-        assert (state(store).task.tokens_used, state(store).task.cost_used) == (16, 0.75)
+        assert (state_of(store).task.tokens_used, state_of(store).task.cost_used) == (16, 0.75)
 
     def test_a_lease_writes_to_its_own_task_only(self, store: Store) -> None:
         lease = started(store)
@@ -341,249 +330,7 @@ class TestLedger:
 
         with pytest.raises(Conflict, match="stands at success"):
             store.commit(lease, [change], durable=True)
-        assert (state(store).effects[0].attempt, state(store).effects[0].status) == (2, EffectStatus.SUCCESS)
-
-
-class TestReviews:
-    def test_the_same_question_is_asked_once(self, store: Store) -> None:
-        waiting = waiting_review(store)
-        lease = store.acquire("t1", owner="w2", ttl_s=60)
-        assert lease is None
-
-        assert store.reviews() == [waiting]
-
-    def test_a_task_waits_until_its_last_question_is_answered(self, store: Store) -> None:
-        lease = started(store)
-        store.commit(
-            lease,
-            [
-                InsertReview(review()),
-                InsertReview(review("r2")),
-                InsertReview(review("r3", place="2")),
-                UpdateTask({"status": TaskStatus.REQUIRES_REVIEW}),
-            ],
-            durable=True,
+        assert (state_of(store).effects[0].attempt, state_of(store).effects[0].status) == (
+            2,
+            EffectStatus.SUCCESS,
         )
-        store.release(lease)
-        assert [row.review_id for row in store.reviews()] == ["r1", "r3"]
-        self.decide(store)
-
-        assert store.claim(owner="w2", ttl_s=60) is None
-        self.decide(store, "r3")
-        assert store.claim(owner="w2", ttl_s=60) is not None
-        assert (state(store).task.status, state(store).task.recoveries) == (TaskStatus.RUNNING, 0)
-
-    def test_a_decision_names_who_and_brings_its_payload(self, store: Store) -> None:
-        waiting_review(store)
-        result = blob('{"ok":true}')
-        row = self.decide(store, decision="done", payload=result)
-
-        assert (row.status, row.decision, row.decided_by, row.decided_ms) == ("decided", "done", "ann", 100)
-        assert store.reviews(open_only=True) == []
-        assert store.reviews(open_only=False) == [row]
-        assert state(store).blobs[result.hash] == result.data
-
-    def test_the_same_decision_again_gives_the_same_row(self, store: Store) -> None:
-        waiting_review(store)
-
-        assert self.decide(store) == self.decide(store)
-
-    @pytest.mark.parametrize("other", [{"by": "bob"}, {"decision": "abort"}, {"payload": blob("x")}])
-    def test_the_first_decision_wins(self, store: Store, other: dict[str, object]) -> None:
-        waiting_review(store)
-        first = self.decide(store)
-
-        with pytest.raises(Conflict, match="decided by ann"):
-            self.decide(store, **other)  # type: ignore[arg-type]  # one of three keywords
-        assert store.reviews(open_only=False) == [first]
-
-    def test_a_decision_on_other_arguments_is_refused(self, store: Store) -> None:
-        waiting_review(store)
-
-        with pytest.raises(Conflict, match="look at the review again"):
-            self.decide(store, args_digest="e" * 32)
-
-    def test_an_expired_review_takes_no_decision_and_is_asked_anew(
-        self, store: Store, set_clock: SetClock
-    ) -> None:
-        waiting_review(store, expires_ms=50)
-
-        with pytest.raises(Conflict, match="expired"):
-            self.decide(store)
-        lease = store.acquire("t1", owner="w2", ttl_s=60)
-        assert lease is not None
-        store.commit(lease, [InsertReview(review("r2"))], durable=True)
-        assert [(row.review_id, row.status) for row in state(store).reviews] == [
-            ("r1", "expired"),
-            ("r2", "open"),
-        ]
-
-    def test_a_decision_is_used_once(self, store: Store) -> None:
-        waiting_review(store)
-        self.decide(store)
-        lease = store.acquire("t1", owner="w2", ttl_s=60)
-        assert lease is not None
-        store.commit(lease, [UseReview("r1")], durable=True)
-
-        with pytest.raises(Conflict, match="it is used"):
-            store.commit(lease, [UseReview("r1")], durable=True)
-        assert self.decide(store).status == "used"
-
-    def test_an_unknown_review_is_said_to_be_unknown(self, store: Store) -> None:
-        with pytest.raises(TracekitError, match="no review 'r1'"):
-            self.decide(store)
-
-    @staticmethod
-    def decide(
-        store: Store,
-        review_id: str = "r1",
-        *,
-        decision: str = "retry",
-        by: str = "ann",
-        args_digest: str = "d" * 32,
-        payload: PutBlob | None = None,
-    ):  # type: ignore[no-untyped-def]  # a ReviewRow
-        return store.decide(
-            review_id, decision=decision, by=by, args_digest=args_digest, payload=payload, now_ms=100
-        )
-
-
-class TestBodies:
-    def test_a_body_is_stored_once_under_its_hash(self, store: Store) -> None:
-        lease = started(store)
-        body = blob("ä" * 100_000)
-        store.commit(lease, [body, body], durable=False)
-        store.commit(lease, [body], durable=False)
-
-        assert store.blobs([body.hash, body.hash]) == {body.hash: body.data}
-
-    def test_a_body_under_a_wrong_hash_is_refused(self, store: Store) -> None:
-        lease = started(store)
-
-        with pytest.raises(TracekitError, match="expected the hash"):
-            store.commit(lease, [PutBlob("0" * 32, b"x")], durable=True)
-
-    def test_step_bodies_come_only_when_asked_for_with_all_that_they_name(self, store: Store) -> None:
-        lease = started(store)
-        message = blob("hello")
-        shorter = blob("list 1", refs=(message.hash,))
-        longer = blob("list 2", refs=(shorter.hash,))
-        store.commit(lease, [message, shorter, longer, PutStep(step(input=longer.hash))], durable=False)
-
-        assert set(state(store).blobs) == {ARGUMENTS.hash}
-        assert set(state(store, with_bodies=True).blobs) == {
-            ARGUMENTS.hash,
-            message.hash,
-            shorter.hash,
-            longer.hash,
-        }
-
-
-class TestWorkers:
-    def test_a_worker_is_registered_refreshed_and_forgotten(self, store: Store) -> None:
-        worker = WorkerRow("w1", "host", "boot", 42, 1, 1)
-        store.register_worker(worker)
-        store.register_worker(later := replace(worker, heartbeat_ms=9))
-        assert store.workers() == [later]
-
-        store.forget_worker("w1")
-        assert store.workers() == []
-
-
-class TestPrune:
-    def test_history_is_thinned_but_nothing_of_an_open_task_is_lost(
-        self, store: Store, set_clock: SetClock
-    ) -> None:
-        lease = started(store)
-        writes = [AppendEvent("review_asked" if n == 7 else "e", None, "{}") for n in range(1, 26)]
-        store.commit(lease, [*writes, PutStep(step()), InsertEffect(effect())], durable=True)
-        before = state(store)
-        set_clock.ms += 10 * 86_400_000
-        store.prune(before_ms=set_clock.ms, keep_every=10)
-
-        if "postgres" not in store.url:
-            assert [row.seq for row in store.events("t1")] == [1, 7, 10, 20, 25]
-        assert state(store) == before
-
-    def test_a_long_history_is_thinned_in_one_call(self, store: Store, set_clock: SetClock) -> None:
-        store.commit(started(store), [AppendEvent("e", None, "{}")] * 1300, durable=True)
-        counts = store.prune(before_ms=set_clock.ms + 10**12, keep_every=100)
-
-        assert [row.seq for row in store.events("t1")] == [1, *range(100, 1301, 100)]
-        assert counts == {"event": 1300 - 14}
-
-    def test_an_ended_task_keeps_its_ledger_and_its_id(self, store: Store, set_clock: SetClock) -> None:
-        lease = started(store)
-        result = blob("result")
-        store.commit(
-            lease,
-            [
-                result,
-                PutStep(step()),
-                InsertEffect(effect()),
-                UpdateTask({"status": TaskStatus.DONE, "result": result.hash}),
-            ],
-            durable=True,
-        )
-        store.prune(before_ms=set_clock.ms + 10**12)
-
-        assert state(store).steps == ()
-        assert len(state(store).effects) == 1
-        assert state(store).blobs[result.hash] == result.data
-        assert not store.create(task(), [ARGUMENTS])
-
-    def test_a_forgotten_task_is_gone_whole(self, store: Store, set_clock: SetClock) -> None:
-        lease = started(store)
-        started(store, "t2")
-        store.commit(
-            lease,
-            [
-                PutStep(step()),
-                InsertEffect(effect()),
-                AppendEvent("e", None, "{}"),
-                InsertReview(review()),
-                AppendDecision(DecisionRow("t1", None, "x", "low", 0, "retry", "r")),
-                PutCompensation(CompensationRow("t1", 1, "k1", "cancel", ARGUMENTS.hash, "u")),
-                UpdateTask({"status": TaskStatus.DONE}),
-            ],
-            durable=True,
-        )
-        future_ms = set_clock.ms + 10**12
-        counts = store.prune(before_ms=0, forget_before_ms=future_ms)
-
-        assert counts | {"blob": 0} == {
-            "task": 1,
-            "step": 1,
-            "effect": 1,
-            "event": 1,
-            "review": 1,
-            "decision": 1,
-            "compensation": 1,
-            "blob": 0,
-        }
-        assert store.load("t1") is None
-        assert store.load("t2") is not None
-
-    def test_bodies_that_nothing_names_are_swept_after_a_while(
-        self, store: Store, set_clock: SetClock
-    ) -> None:
-        if "postgres" in store.url:
-            pytest.skip("a server has its own clock; the sweep itself is tested in test_postgres.py")
-        lease = started(store)
-        message, loose = blob("message"), blob("loose")
-        listed = blob("list", refs=(message.hash,))
-        store.commit(lease, [message, loose, listed, PutStep(step(raw=listed.hash))], durable=True)
-        assert store.prune(before_ms=set_clock.ms + 10**12) == {}
-        set_clock.ms += 3 * 3_600_000
-
-        assert store.prune(before_ms=set_clock.ms) == {"blob": 1}
-        assert len(store.blobs([message.hash, listed.hash, ARGUMENTS.hash])) == 3
-
-
-def test_a_closed_store_refuses_everything(store: Store) -> None:
-    store.close()
-
-    with pytest.raises(TracekitError, match="was closed"):
-        store.load("t1")
-    with pytest.raises(TracekitError, match="was closed"):
-        store.create(task(), [])

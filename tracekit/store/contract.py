@@ -18,8 +18,6 @@ from typing import Any, Protocol
 
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
 
-# --------------------------------------------------------------------------------------------- rows
-
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
@@ -240,9 +238,6 @@ class TaskState:
     """Bodies that the rows name, by hash; those of steps only when asked for."""
 
 
-# ------------------------------------------------------------------------------------------- writes
-
-
 @dataclass(frozen=True, slots=True)
 class PutBlob:
     """
@@ -359,9 +354,6 @@ Write = (
 )
 
 
-# ------------------------------------------------------------------------------------------ contract
-
-
 class Store(Protocol):
     """
     Where tasks live. Every method may be called from any thread.
@@ -415,12 +407,7 @@ class Store(Protocol):
         alive: Sequence[str] = (),
         functions: Sequence[str] = (),
     ) -> Lease | None:
-        """
-        Take the lease of any task that `acquire` would give, oldest of the highest priority first; None when none waits.
-
-        Args:
-            functions: Only tasks of these functions; of any when empty.
-        """
+        """As `acquire` of the oldest free task of the highest priority; of *functions* only, unless that is empty."""
 
     def renew(self, lease: Lease, *, ttl_s: float) -> bool:
         """Put the end of the lease off; False when it is lost."""
@@ -484,7 +471,7 @@ class Store(Protocol):
         """Insert the worker or refresh its heartbeat."""
 
     def forget_worker(self, worker_id: str) -> None:
-        """Remove the worker, after it has given all its leases back; nothing happens when it is unknown."""
+        """Remove the worker, after it gave its leases back; nothing happens when it is unknown."""
 
     def workers(self) -> list[WorkerRow]:
         """All workers known, also dead ones."""
