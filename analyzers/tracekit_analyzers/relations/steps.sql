@@ -20,12 +20,12 @@ with placed_lines as (
     coalesce(ended, try(began + to_microseconds(cast(took_ms * 1000 as bigint)))) as finished_at
   from typed
 ), filled as (
-  -- A step without a time stands right after the line before it.
+  -- A step without a time stands right after the line before it, and before all where no line before it has one.
   select *, coalesce(started_at, last_value(started_at ignore nulls) over (partition by trace_id order by first_n)) as order_at
   from timed
 ), numbered as (
   -- Numbered while the rows are narrow: sorting whole steps costs three times as much.
-  select *, row_number() over (partition by trace_id order by order_at, first_n) as seq from filled
+  select *, row_number() over (partition by trace_id order by order_at nulls first, first_n) as seq from filled
 ), folded as (
   -- Most steps are told once or twice, start and end: a join is four times as fast as an aggregate over all columns.
   select k.trace_id, k.step_id, k.first_n, k.last_n, k.seq, k.started_at, k.finished_at, k.took_ms,
