@@ -18,6 +18,7 @@ from tracekit_analyzers.readers import (
     openclaw,
 )
 from tracekit_analyzers.registry import choose
+from tracekit_analyzers.session import Session
 
 
 def write_lines(path: Path, *records: Any) -> Path:
@@ -329,3 +330,25 @@ def test_single_lines_are_read_or_told(folder: str) -> None:
         assert reader is not None, path.name
         found, damage = read(reader, path)
         assert found or damage.found, path.name
+
+
+def test_what_stands_first_and_has_no_time_is_numbered_first(tmp_path: Path) -> None:
+    chat = [
+        {"role": "assistant", "content": [use("t1", "read_file", path="a")]},
+        {"ts": 1750000002000, **result("t1", "text")},
+        {"role": "assistant", "content": "done", "ts": 1750000003000},
+    ]
+    path = tmp_path / "c.json"
+    path.write_text(
+        json.dumps({"sessionId": "s", "messages": [{"role": "user", "content": "go", "ts": None}, *chat]})
+    )
+    session = Session([path])
+    session.load()
+    (row,) = session.traces().rows
+
+    assert [line.kind for line in sorted(session.steps(row.trace_id).rows, key=lambda line: line.seq)] == [
+        "model",
+        "tool",
+        "model",
+    ]
+    session.close()
