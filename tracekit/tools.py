@@ -206,17 +206,30 @@ def as_tool(function: Callable[..., Any], policy: Policy) -> Tool[Any, Any]:
     return Tool(function, policy)
 
 
-_registry: dict[str, Tool[Any, Any]] = {}
+_registry: dict[str, dict[str, Tool[Any, Any]]] = {}
+"""Tools by name, then by the module that declares them; the one declared last stands last."""
 
 
-def registered(name: str) -> Tool[Any, Any] | None:
-    """The tool of that name that was declared last in this process."""
-    return _registry.get(name)
+def registered(name: str, near: str = "") -> Tool[Any, Any] | None:
+    """
+    The tool called *name*: the one of the module of *near* (`module:name` of a task), else the one declared last.
+
+    Two modules may use one name; a recovery must not ask the probe of the other one.
+    """
+    found = _registry.get(name, {})
+    module = near.rpartition(":")[0]
+    return found.get(module) or next(reversed(found.values()), None)
 
 
-def registry() -> Mapping[str, Tool[Any, Any]]:
-    """All tools declared in this process, by name."""
-    return dict(_registry)
+def registry() -> tuple[Tool[Any, Any], ...]:
+    """All tools declared in this process."""
+    return tuple(tool for tools in _registry.values() for tool in tools.values())
+
+
+def _register(made: Tool[Any, Any]) -> None:
+    tools = _registry.setdefault(made.name, {})
+    tools.pop(made.function.__module__, None)
+    tools[made.function.__module__] = made
 
 
 @overload
@@ -279,7 +292,7 @@ def tool(
 
     def declare(target: Callable[..., Any]) -> Tool[Any, Any]:
         made: Tool[Any, Any] = Tool(target, policy, name=name, schema=schema)
-        _registry[made.name] = made
+        _register(made)
         return made
 
     return declare if function is None else declare(function)

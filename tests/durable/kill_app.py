@@ -126,10 +126,33 @@ async def agent_async(run: tracekit.Run, order_id: str) -> str:
     return str((await run.model(ask, messages, tools=[find_order, refund_async])).text)
 
 
+def find_cancelled(name: str) -> bool:
+    return seen("cancel", name) is not None
+
+
+@tracekit.tool(effect="write", probe=find_cancelled)
+def cancel(name: str) -> None:
+    happened("cancel", key=name)
+
+
+@tracekit.tool(effect="write", undo=cancel)
+def reserve(name: str) -> str:
+    happened("reserve", key=name)
+    return name
+
+
+@tracekit.task(max_recoveries=9)
+def journey(run: tracekit.Run, order_id: str) -> str:
+    """Book a journey, then ask."""
+    reserve("flight")
+    reserve("hotel")
+    return str(run.ask("Is this right?"))
+
+
 def main() -> None:
     """`start NAME` or `resume`; prints the result."""
     tracekit.init(service="kill-app", home=os.environ["TRACEKIT_HOME"])
-    known: dict[str, Task[Any]] = {"sync": agent, "async": agent_async}
+    known: dict[str, Task[Any]] = {"sync": agent, "async": agent_async, "journey": journey}
     try:
         if sys.argv[1] == "start":
             print(known[sys.argv[2]].start("A-1", task_id="t"))

@@ -146,6 +146,39 @@ def check_killed(world: World, kill: str, flavour: str) -> None:
         assert earlier.items() <= last.items(), "a step whose end was committed was done again"
 
 
+UNDO_KILLS = (
+    "before_commit:undo_planned",
+    "after_commit:undo_planned",
+    "before_commit:before_effect",
+    "after_commit:before_effect",
+    "after_dispatch",
+    "after_commit:after_effect",
+    "before_commit:undone",
+    "after_commit:undone",
+    "before_commit:task_failed",
+)
+
+
+@pytest.mark.parametrize("kill", UNDO_KILLS if PASSINGS else UNDO_KILLS[1::3])
+def test_a_killed_rollback_takes_everything_back_once_in_reverse_order(tmp_path: Path, kill: str) -> None:
+    world = World(tmp_path)
+    assert world.run("start", "journey") == 5
+    (review,) = pending_reviews(store=world.url)
+    decide(review.review_id, "rollback", by="ann", store=world.url)
+    close_all()
+
+    assert world.run("resume", kill=killing(kill)) == -signal.SIGKILL
+    assert world.run("resume") == 3
+
+    assert "rolled_back" in world.said
+    cancelled = [line["key"] for line in world.happened() if line["what"] == "cancel"]
+    assert cancelled == ["hotel", "flight"]
+    state = world.state()
+    assert state is not None
+    assert state.task.status is TaskStatus.FAILED
+    assert {row.status.value for row in state.effects if row.tool == "reserve"} == {"compensated"}
+
+
 def test_killed_before_the_answer_was_recorded_the_plan_names_the_payment(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from typing import Any
 
 import pytest
@@ -213,3 +214,28 @@ def test_the_store_is_left_in_order_when_the_process_goes_on_with_other_tasks() 
     assert ownership().sessions == set()
     close_all()
     assert ownership().store.workers() == []
+
+
+def test_a_forked_child_can_not_write_under_its_parents_lease() -> None:
+    @tracekit.tool(effect="write")
+    def put() -> str:
+        begun.append("put")
+        return "put"
+
+    @tracekit.task
+    def job(run: tracekit.Run) -> str:
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                run.tool(put)
+            except TracekitError as error:
+                code = 42 if error.code == "task.forked" else 2
+            finally:
+                os._exit(code)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 42
+        return put()
+
+    assert job.start(task_id="t") == "put"
+    assert begun == ["put"]

@@ -30,7 +30,7 @@ def code_version(function: Callable[..., Any]) -> str:
 
 def tool_schema_hash(module: str) -> str:
     """Digest of the definitions of all tools that *module* declares."""
-    mine = [tool for tool in registry().values() if tool.function.__module__ == module]
+    mine = [tool for tool in registry() if tool.function.__module__ == module]
     return digest(
         canonical([tool.definition()["function"] for tool in sorted(mine, key=lambda tool: tool.name)])
     )

@@ -83,7 +83,7 @@ def _happened(effect: EffectRow) -> bool:
 def _compensation(
     session: Session, number: int, effect: EffectRow
 ) -> tuple[CompensationRow, tuple[PutBlob, ...]]:
-    undo = _undo_tool(effect)
+    undo = _undo_tool(session, effect)
     offered = dict(session.body(effect.args))
     offered["result"] = session.body(effect.result) if effect.result else None
     named = accepted(undo, offered) if undo is not None else {}
@@ -96,9 +96,9 @@ def _compensation(
     return row, (args,)
 
 
-def _undo_tool(effect: EffectRow) -> Tool[Any, Any] | None:
+def _undo_tool(session: Session, effect: EffectRow) -> Tool[Any, Any] | None:
     """The undo that the effect's tool declares, as a tool of its own; None where it declares none."""
-    tool = registered(effect.tool)
+    tool = registered(effect.tool, session.task.function)
     if tool is None or tool.policy.undo is None:
         return None
     return as_tool(tool.policy.undo, Policy(EffectRisk.WRITE, timeout_s=tool.policy.timeout_s))
@@ -107,7 +107,7 @@ def _undo_tool(effect: EffectRow) -> Tool[Any, Any] | None:
 def _undo(session: Session, row: CompensationRow) -> Op[None]:
     """Run one undo through the ledger and mark what it took back."""
     effect = session.effects[row.effect_key]
-    undo = _undo_tool(effect)
+    undo = _undo_tool(session, effect)
     if undo is None:
         raise TracekitError(
             "undo.missing",

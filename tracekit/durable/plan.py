@@ -131,7 +131,7 @@ def _next_move(state: TaskState, effect: EffectRow, table: Table) -> tuple[Actio
             f"carry out the decision {decided[0].decision!r} of {decided[0].decided_by}",
             "person",
         )
-    tool = registered(effect.tool)
+    tool = registered(effect.tool, state.task.function)
     means = settle_means(tool, effect) if tool is not None else ("key" if effect.idempotent else "none")
     risk = tool.policy.risk if tool is not None else "high"
     facts = Facts("timeout.no_answer", "effect", risk, is_unknown=True, settle=means)

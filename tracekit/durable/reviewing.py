@@ -23,7 +23,7 @@ OPTIONS = {
     "limit.attempts": ("retry", "skip", "done", "edit", "rollback", "abort"),
     "limit.recoveries": ("retry", "rollback", "abort"),
     "task.exception": ("retry", "skip", "done", "rollback", "abort"),
-    "ask": ("done", "abort"),
+    "ask": ("done", "rollback", "abort"),
 }
 """What a person may decide, by reason; the standard set for the rest."""
 

@@ -7,6 +7,7 @@ All memory is a picture of the store: `commit` writes first and changes the pict
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from tracekit.durable.limits import Limits
 from tracekit.durable.message_names import MessageNames
 from tracekit.durable.places import Scope, current_scope, unnamed_thread
 from tracekit.durable.requests import Commit
+from tracekit.errors import TracekitError
 from tracekit.model import StepStatus
 from tracekit.snapshot import decode
 from tracekit.store.contract import (
@@ -77,6 +79,7 @@ class Session:
         self.reviews: dict[str, ReviewRow] = {row.review_id: row for row in state.reviews}
         self.compensations: dict[int, CompensationRow] = {row.ord: row for row in state.compensations}
         self.bodies: dict[str, bytes] = dict(state.blobs)
+        self.pid = os.getpid()
         self.scope = Scope(self, "", threading.get_ident())
         self.root: Any = None
         """Open step of the attempt."""
@@ -129,6 +132,12 @@ class Session:
         """Raise what stopped this attempt, so that code which swallowed it can begin nothing new."""
         if self.stopped is not None:
             raise self.stopped
+        if self.pid != os.getpid():
+            raise TracekitError(
+                "task.forked",
+                f"task {self.task.task_id!r} belongs to process {self.pid}, this is its forked child {os.getpid()}: two "
+                "owners under one lease would write over each other. Call the task from its own process",
+            )
 
     def stop(self, reason: Exception, *, broken: bool = False) -> None:
         """Let no new step begin; with *broken*, let nothing be written either."""

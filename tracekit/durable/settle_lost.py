@@ -18,7 +18,7 @@ def settle_lost(session: Session) -> Op[None]:
     An effect whose tool is not declared in this process, or that a person has decided about, is left to its place.
     """
     for effect in sorted(session.effects.values(), key=lambda row: row.intent_ms):
-        tool = registered(effect.tool)
+        tool = registered(effect.tool, session.task.function)
         if (
             effect.status is not EffectStatus.EXECUTED_UNKNOWN
             or tool is None

@@ -62,7 +62,9 @@ def settled_call(
     session: Session, place: str, call: ToolCall, tools: Mapping[str, Tool[Any, Any]]
 ) -> Op[Settled]:
     """Parse, run and read one call; raises only what ends the attempt."""
-    tool = tools.get(call.name) or session.tools.get(call.name) or registered(call.name)
+    tool = (
+        tools.get(call.name) or session.tools.get(call.name) or registered(call.name, session.task.function)
+    )
     try:
         if tool is None:
             known = ", ".join(sorted({*tools, *session.tools})) or "none"
