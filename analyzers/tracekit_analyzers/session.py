@@ -36,12 +36,15 @@ class Session:
     Args:
         paths: Files, folders, glob patterns, or `-`.
         reader: Name of the reader to use for all files; by default each file is asked which format it is.
+        diagnose: False leaves the failure classes out, for those who only query.
     """
 
-    def __init__(self, paths: Sequence[Path | str], reader: str | None = None) -> None:
+    def __init__(
+        self, paths: Sequence[Path | str], reader: str | None = None, *, diagnose: bool = True
+    ) -> None:
         self.paths: Sequence[Path] = tuple(Path(path) for path in paths)
         self._given = tuple(str(path) for path in paths)
-        self._reader = reader
+        self._reader, self._diagnosing = reader, diagnose
         self._engine: Engine | None = None
         self._seen: Seen = ()
         self._loading = threading.RLock()
@@ -67,7 +70,10 @@ class Session:
                 return
             tell = progress or silent
             engine = Engine(
-                self._given, reader=self._reader, tell=lambda said: self._told(engine, said, tell)
+                self._given,
+                reader=self._reader,
+                tell=lambda said: self._told(engine, said, tell),
+                diagnose=self._diagnosing,
             )
             try:
                 engine.load()

@@ -30,10 +30,10 @@ def add_reader(parser: argparse.ArgumentParser) -> None:
 
 
 @contextmanager
-def opened(paths: Sequence[str], reader: str | None) -> Iterator[Session]:
+def opened(paths: Sequence[str], reader: str | None, *, diagnose: bool = True) -> Iterator[Session]:
     """A loaded session over *paths*, or over the home of this project."""
     bar = Bar()
-    session = Session(list(paths) or [config.settings().home], reader=reader)
+    session = Session(list(paths) or [config.settings().home], reader=reader, diagnose=diagnose)
     try:
         session.load(bar)
         bar.clear()

@@ -10,12 +10,16 @@ from typing import Any
 import orjson
 
 from tracekit.cli.command import Command, Exit, UsageError
+from tracekit_analyzers import quick
 from tracekit_analyzers.commands.loading import add_reader, opened
 from tracekit_analyzers.reports import text
 from tracekit_analyzers.reports.as_csv import safe
+from tracekit_analyzers.session import Session
 from tracekit_analyzers.views import Table
 
 _CELL = 60
+_AFTER_DIAGNOSIS = ("diagnoses", "trace_rows")
+"""Relations that only a full diagnosis makes."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,15 +35,26 @@ def run(options: argparse.Namespace) -> int:
     *paths, query = options.paths
     if not paths:
         raise UsageError('expected a path and a query, such as: tracekit sql .tracekit "select * from steps"')
-    with opened(paths, options.reader) as session:
-        table = session.sql(query, limit=options.limit)
+    table = quick.answer(paths, query, reader=options.reader, limit=options.limit)
+    if table is not None:
         _print(table, options.format)
-        if table.total > len(table.rows):
-            print(f"{len(table.rows)} of {table.total} rows shown; --limit shows more", file=sys.stderr)
-        return Exit.DAMAGE if session.damage() else Exit.CLEAN
+        return Exit.CLEAN
+    diagnose = any(name in query.lower() for name in _AFTER_DIAGNOSIS)
+    with opened(paths, options.reader, diagnose=diagnose) as session:
+        _print(session.sql(query, limit=options.limit), options.format)
+        return _told(session)
+
+
+def _told(session: Session) -> int:
+    bad = session.damage()
+    if bad:
+        print(f"{len(bad)} damaged pieces: tracekit analyze lists them", file=sys.stderr)
+    return Exit.DAMAGE if bad else Exit.CLEAN
 
 
 def _print(table: Table, form: str) -> None:
+    if table.total > len(table.rows):
+        print(f"{len(table.rows)} of {table.total} rows shown; --limit shows more", file=sys.stderr)
     if form == "csv":
         lines = csv.writer(sys.stdout, lineterminator="\n")
         lines.writerow(table.columns)

@@ -6,11 +6,13 @@ with attempts as (
   from log.steps group by trace_id, attempt
   qualify row_number() over (partition by trace_id order by attempt desc) = 1
 ), open_steps as (
-  select s.trace_id,
-    bool_or(p.process_id is not null and p.exited_at is null and not p.alive) as killed,
-    bool_or(p.process_id is not null and p.alive) as alive
-  from log.steps s join attempts a on a.trace_id = s.trace_id and a.last_attempt = s.attempt
-  left join processes p using (process_id) where s.status = 'running' group by s.trace_id
+  select trace_id, bool_or(lost) as lost, bool_or(lost and attempt = last_attempt) as killed,
+    bool_or(alive and attempt = last_attempt) as alive
+  from (
+    select s.trace_id, s.attempt, a.last_attempt, p.process_id is not null and p.alive as alive,
+      p.process_id is not null and p.exited_at is null and not p.alive as lost
+    from log.steps s join attempts a using (trace_id) left join processes p using (process_id) where s.status = 'running'
+  ) group by trace_id
 ), tops as (
   select s.trace_id,
     coalesce(
@@ -38,7 +40,8 @@ select sums.trace_id, task_id, coalesce(root_name, first_name) as name,
     when last_status in ('error', 'unknown', 'running') then case last_status when 'error' then 'error' else 'unknown' end
     else 'ok' end as status,
   steps, finished_steps, sums.file, trace_index, sums.started_at, finished_at,
-  case when open_steps.killed then 'killed' when open_steps.alive then 'open' when p.exited_at is not null then 'exit' end as ended_by,
+  case when open_steps.killed then 'killed' when open_steps.alive then 'open' when open_steps.lost then 'killed'
+    when p.exited_at is not null then 'exit' end as ended_by,
   cast(input_tokens as bigint) as input_tokens, cast(output_tokens as bigint) as output_tokens, cost, first_n, bucket
 from sums left join tops using (trace_id) left join open_steps using (trace_id)
 left join processes p on p.process_id = tops.last_process
