@@ -105,6 +105,12 @@ def test_a_named_secret_inside_a_text_is_found_at_any_depth_of_quoting(text: str
         "desk-abcdefghijklmnopqrstuvwxyz",
     ],
 )  # fmt: skip
+def test_a_word_given_as_an_option_is_a_secret_too() -> None:
+    assert "hunter" not in Redactor().text("run --token=hunter --x=1")
+
+    assert "hunter" not in Redactor().text("run --client-secret hunter")
+
+
 def test_a_harmless_text_stays_the_very_same(text: str) -> None:
     assert Redactor().text(text) is text
 
@@ -265,3 +271,28 @@ def test_a_damaged_key_file_is_told_and_hides_secrets_all_the_same(tmp_path: Pat
     with pytest.raises(TracekitError) as caught:
         sealing.seal(b"x")
     assert caught.value.code == "sealing.no_key"
+
+
+@pytest.mark.parametrize("before", [0, 1, 2030, 2040, 2047, 2048, 2049, 4090, 4097, 100_000])
+def test_a_secret_is_found_wherever_in_a_long_text_it_stands(before: int) -> None:
+    text = "word " * (before // 5) + "x" * (before % 5) + f' "password" : "{PLANTED}" ' + "word " * 1000
+
+    marked = Redactor().text(text)
+    assert PLANTED not in marked
+    assert len(marked) > 5000
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a:" * 50_000 + "password", "password=\\" * 20_000, "://" * 50_000 + "token=@", "x" * 200_000 + "_key="],
+    ids=["separators", "backslashes", "slashes", "one word"],
+)
+def test_a_long_text_made_to_be_slow_is_read_to_its_end(text: str) -> None:
+    marked = Redactor().text(f"{text} password='{PLANTED}'")
+
+    assert PLANTED not in marked
+
+
+def test_a_word_given_as_an_option_is_a_secret_too() -> None:
+    assert "hunter" not in Redactor().text("run --token=hunter --x=1")
+    assert "hunter" not in Redactor().text("run --client-secret hunter")

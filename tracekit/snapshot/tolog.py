@@ -186,7 +186,7 @@ class _Walk:
         named = self._named_rule(value)
         out: dict[str, Any] = {}
         for key, item in value.items():
-            name = self.text(key)
+            name = key if key.isidentifier() and key.isascii() and len(key) < 20 else self.text(key)
             below = rule or self._key_rule(key) or (named if key == "value" else None)
             out[name if type(name) is str else json.dumps(key)] = self.value(item, depth, below)
         return out
