@@ -5,7 +5,7 @@ A small agent works on a store whose disk is recorded. Then many disks are rebui
 point could have left it: everything up to the last sync of a file is there; each later write is there, lost, or torn
 into sectors. Each disk is opened by the store itself, and every promise is checked.
 
-Run: python benchmarks/powercut.py [--images 10000] [--seed 5]
+Run: python -m benchmarks.powercut [--images 10000] [--seed 5]
 
 Deletes follow one of two models: `ordered`, safe after the next sync of any file, as on journalling file systems; and
 `pessimistic`, safe only when the folder was synced. `--careless` syncs nothing: a check that the check can fail.

@@ -1,7 +1,7 @@
 """
 What one tool step costs in the SQLite store: one light commit, two durable ones, the syncs of the disk beneath.
 
-Run: python benchmarks/store_step.py [--steps 1000]
+Run: python -m benchmarks.store_step [--steps 1000]
 The first line is the figure of an empty store, the second with 500 KB of history in the same task, the last compares:
 with two bare syncs of the same disk in the same run, and with one another.
 """
