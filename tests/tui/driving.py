@@ -45,6 +45,8 @@ async def explorer(
             app.theme = theme
         await settle(pilot)
         yield app, pilot
+    if app.controller is not None:
+        app.controller.close()
     assert app.defects == []
 
 

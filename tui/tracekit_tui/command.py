@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import shlex
 import sys
@@ -59,7 +60,8 @@ def run(options: argparse.Namespace) -> int:
         app.controller.close()
     sys.stdout.flush()
     if app.loading:
-        # A reader is still at work in its thread; nobody waits for it.
+        # A reader is still at work in its thread: nobody waits for it, but its temporary folder goes with us.
+        atexit._run_exitfuncs()
         os._exit(code or 0)
     return code or 0
 

@@ -173,7 +173,7 @@ class Recoveries:
         if intent.review is not None:
             self._decide(intent, intent.review)
         if intent.parent is not None:
-            fork(intent.parent, at=intent.choice.fork_at or "", new_id=intent.task_id, store=self.store)
+            fork(intent.parent, at=intent.choice.fork_at or "", new_id=intent.task_id, store=self.url)
         run = None if intent.argv is None else RecoveryRun(intent.argv, intent.who, self._home())
         self._log(intent, "written" if run is None else f"runs as pid {run.pid}")
         return run
