@@ -1,10 +1,21 @@
 -- One row: a call with a scalar that the tool received otherwise than the model wrote it, or did not receive.
-WITH pairs AS (
+WITH texts AS (
   SELECT s.trace_id, s.step_id, coalesce(a.asked_step, s.step_id) AS asked_step, s.tool_name AS name, s.input AS received,
-    TRY_CAST(coalesce(s.raw, a.asked_arguments) AS JSON) AS asked
+    TRY_CAST(coalesce(s.raw, a.asked_arguments) AS JSON) AS whole
   FROM steps s LEFT JOIN askers a ON a.trace_id = s.trace_id AND a.step_id = s.step_id
   WHERE s.kind = 'tool' AND json_type(s.input) = 'OBJECT' AND starts_with(ltrim(coalesce(s.raw, a.asked_arguments)), '{')
-    AND coalesce(s.raw, a.asked_arguments) IS DISTINCT FROM s.input::VARCHAR AND json_valid(coalesce(s.raw, a.asked_arguments))
+    AND coalesce(s.raw, a.asked_arguments) IS DISTINCT FROM s.input::VARCHAR
+), unwrapped AS (
+  -- Some agents write the whole call, `{"tool": ..., "args": {...}}`.
+  SELECT * EXCLUDE (whole),
+    CASE WHEN json_type(whole, '$.args') = 'OBJECT' AND json_type(received, '$.args') IS NULL THEN whole -> '$.args'
+         WHEN json_type(whole, '$.arguments') = 'OBJECT' AND json_type(received, '$.arguments') IS NULL THEN whole -> '$.arguments'
+         ELSE whole END AS asked
+  FROM texts WHERE whole IS NOT NULL
+), pairs AS MATERIALIZED (
+  -- Without a name in common the text is no argument text of this call.
+  SELECT * FROM unwrapped
+  WHERE json(asked) <> json(received) AND list_has_any(json_keys(asked), json_keys(received))
 ), written AS (
   SELECT p.trace_id, p.step_id, t.fullkey AS path, t.atom ->> '$' AS value, t.type
   FROM pairs p, json_tree(p.asked) t WHERE t.atom IS NOT NULL AND t.type <> 'NULL'

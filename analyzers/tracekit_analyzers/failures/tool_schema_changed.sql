@@ -8,12 +8,10 @@ WITH answers AS (
   SELECT *, count(*) OVER (PARTITION BY tool_name) AS total FROM answers WHERE json_type(body) = 'OBJECT'
 ), known AS (
   SELECT * FROM numbered WHERE total >= 6
-), keys AS (
-  SELECT trace_id, step_id, tool_name, total, unnest(json_keys(body)) AS key, body FROM known
-), typed AS (
-  SELECT trace_id, step_id, tool_name, total, key,
-    CASE WHEN json_type(body -> key) IN ('UBIGINT', 'BIGINT', 'DOUBLE', 'HUGEINT') THEN 'NUMBER' ELSE json_type(body -> key) END AS type
-  FROM keys
+), typed AS MATERIALIZED (
+  SELECT k.trace_id, k.step_id, k.tool_name, k.total, e.key,
+    CASE WHEN e.type IN ('UBIGINT', 'BIGINT', 'DOUBLE', 'HUGEINT') THEN 'NUMBER' ELSE e.type END AS type
+  FROM known k, json_each(k.body) e
 ), shapes AS (
   SELECT tool_name, key, any_value(total) AS total, count(*) AS seen, mode(type) FILTER (type <> 'NULL') AS usual, max(n) AS usual_seen
   FROM (SELECT *, count(*) OVER (PARTITION BY tool_name, key, type) AS n FROM typed) GROUP BY tool_name, key
@@ -21,8 +19,8 @@ WITH answers AS (
   SELECT * FROM shapes WHERE total - seen <= greatest(1, 0.05 * total)
 ), missing AS (
   SELECT k.trace_id, k.step_id, k.tool_name, list(s.key ORDER BY s.key) AS names
-  FROM known k JOIN steady s ON s.tool_name = k.tool_name
-  WHERE s.seen < s.total AND NOT list_contains(json_keys(k.body), s.key)
+  FROM known k JOIN steady s ON s.tool_name = k.tool_name AND s.seen < s.total
+  ANTI JOIN typed t ON t.trace_id = k.trace_id AND t.step_id = k.step_id AND t.key = s.key
   GROUP BY k.trace_id, k.step_id, k.tool_name
 ), fresh AS (
   SELECT t.trace_id, t.step_id, list(t.key ORDER BY t.key) AS names

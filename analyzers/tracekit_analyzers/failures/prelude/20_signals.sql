@@ -14,32 +14,37 @@ WITH heads AS (
          WHEN json_type(output) = 'OBJECT' THEN output
          WHEN starts_with(head, '{') THEN TRY_CAST(output ->> '$' AS JSON) END AS body
   FROM heads
-), fields AS (
-  SELECT * EXCLUDE (body), body,
-    coalesce(
-      nullif(CASE WHEN json_type(body, '$.error') IN ('VARCHAR', 'OBJECT', 'ARRAY') THEN body ->> '$.error' END, ''),
-      nullif(CASE WHEN json_type(body, '$.errors') IN ('VARCHAR', 'OBJECT', 'ARRAY') THEN body ->> '$.errors' END, ''),
-      nullif(CASE WHEN json_type(body, '$.exception') = 'VARCHAR' THEN body ->> '$.exception' END, ''),
-      nullif(CASE WHEN json_type(body, '$.Error') IN ('VARCHAR', 'OBJECT') THEN body ->> '$.Error' END, '')) AS error_field,
-    coalesce(body ->> '$.message', body ->> '$.detail', body ->> '$.error_description', body ->> '$.msg', body ->> '$.reason') AS message_field,
-    coalesce(TRY_CAST(body ->> '$.status' AS INTEGER), TRY_CAST(body ->> '$.statusCode' AS INTEGER),
-             TRY_CAST(body ->> '$.status_code' AS INTEGER), TRY_CAST(body ->> '$.http_status' AS INTEGER),
-             TRY_CAST(body ->> '$.code' AS INTEGER)) AS status_field,
-    lower(coalesce(body ->> '$.status', body ->> '$.result', '')) AS status_word,
-    lower(coalesce(body ->> '$.success', body ->> '$.ok', body ->> '$.is_success')) = 'false'
-      OR lower(coalesce(body ->> '$.isError', body ->> '$.is_error')) = 'true' AS says_no,
-    ltrim(left(coalesce(
-      CASE WHEN json_type(body, '$.response') IN ('VARCHAR', 'OBJECT') THEN body ->> '$.response' END,
-      CASE WHEN json_type(body, '$.result') = 'VARCHAR' THEN body ->> '$.result' END,
-      CASE WHEN json_type(body, '$.output') = 'VARCHAR' THEN body ->> '$.output' END,
-      CASE WHEN json_type(body, '$.content') = 'VARCHAR' THEN body ->> '$.content' END, ''), 600)) AS inner_head
+), extracted AS (
+  -- One pass over each body: taking every field by itself would parse it again each time.
+  SELECT *,
+    json_extract_string(body, ['$.error', '$.errors', '$.exception', '$.Error', '$.message', '$.detail', '$.error_description',
+      '$.msg', '$.reason', '$.status', '$.statusCode', '$.status_code', '$.http_status', '$.code', '$.result', '$.success',
+      '$.ok', '$.is_success', '$.isError', '$.is_error', '$.response', '$.output', '$.content']) AS said_by,
+    json_type(body, ['$.error', '$.errors', '$.exception', '$.Error', '$.response', '$.result', '$.output', '$.content']) AS typed
   FROM bodies
+), fields AS (
+  SELECT * EXCLUDE (said_by, typed),
+    coalesce(
+      CASE WHEN typed[1] IN ('VARCHAR', 'OBJECT', 'ARRAY') THEN nullif(said_by[1], '') END,
+      CASE WHEN typed[2] IN ('VARCHAR', 'OBJECT', 'ARRAY') THEN nullif(said_by[2], '') END,
+      CASE WHEN typed[3] = 'VARCHAR' THEN nullif(said_by[3], '') END,
+      CASE WHEN typed[4] IN ('VARCHAR', 'OBJECT') THEN nullif(said_by[4], '') END) AS error_field,
+    coalesce(said_by[5], said_by[6], said_by[7], said_by[8], said_by[9]) AS message_field,
+    coalesce(TRY_CAST(said_by[10] AS INTEGER), TRY_CAST(said_by[11] AS INTEGER), TRY_CAST(said_by[12] AS INTEGER),
+             TRY_CAST(said_by[13] AS INTEGER), TRY_CAST(said_by[14] AS INTEGER)) AS status_field,
+    lower(coalesce(said_by[10], said_by[15], '')) AS status_word,
+    lower(coalesce(said_by[16], said_by[17], said_by[18])) = 'false'
+      OR lower(coalesce(said_by[19], said_by[20])) = 'true' AS says_no,
+    ltrim(left(coalesce(
+      CASE WHEN typed[5] IN ('VARCHAR', 'OBJECT') THEN said_by[21] END, CASE WHEN typed[6] = 'VARCHAR' THEN said_by[15] END,
+      CASE WHEN typed[7] = 'VARCHAR' THEN said_by[22] END, CASE WHEN typed[8] = 'VARCHAR' THEN said_by[23] END, ''), 600)) AS inner_head
+  FROM extracted
 ), inner_fields AS (
   SELECT *,
     -- An inner body is often the text form of another language's dictionary, so its keys are read as text.
-    regexp_extract(inner_head, '^\{\s*[''"](?:message|error|detail|msg)[''"]\s*:\s*[''"]+(.{1,400}?)[''"]+\s*[,}]', 1) AS inner_message,
-    TRY_CAST(nullif(regexp_extract(inner_head, '^\{\s*[''"](?:status|statusCode|status_code|code)[''"]\s*:\s*[''"]?(\d{3})\b', 1), '') AS INTEGER) AS inner_status,
-    regexp_extract(inner_head, '(?is)<(?:title|h1)>\s*((?:\d{3} )?(?:forbidden|not found|unauthorized|bad request|bad gateway|service unavailable|access denied|error)[^<]{0,80})<', 1) AS inner_page,
+    CASE WHEN inner_head <> '' THEN regexp_extract(inner_head, '^\{\s*[''"](?:message|error|detail|msg)[''"]\s*:\s*[''"]+(.{1,400}?)[''"]+\s*[,}]', 1) END AS inner_message,
+    CASE WHEN inner_head <> '' THEN TRY_CAST(nullif(regexp_extract(inner_head, '^\{\s*[''"](?:status|statusCode|status_code|code)[''"]\s*:\s*[''"]?(\d{3})\b', 1), '') AS INTEGER) END AS inner_status,
+    CASE WHEN inner_head <> '' THEN regexp_extract(inner_head, '(?is)<(?:title|h1)>\s*((?:\d{3} )?(?:forbidden|not found|unauthorized|bad request|bad gateway|service unavailable|access denied|error)[^<]{0,80})<', 1) END AS inner_page,
     coalesce(exit_attribute, stated_exit_code(head)) AS exit_code
   FROM fields
 ), judged AS (
@@ -81,10 +86,12 @@ WITH heads AS (
   WHERE s.kind = 'model' OR NOT EXISTS (
     SELECT 1 FROM steps child JOIN said below ON below.trace_id = child.trace_id AND below.step_id = child.step_id
     WHERE child.trace_id = s.trace_id AND child.parent_step_id = s.step_id)
+), worded_ones AS (
+  SELECT *, worded_code(lower(said)) AS worded FROM lowest
 )
-SELECT *,
+SELECT * EXCLUDE (worded),
   CASE
-    WHEN (effect_status = 'executed_unknown' OR status = 'unknown') AND coalesce(worded_code(lower(said)), '') NOT LIKE 'timeout.%' THEN 'timeout.no_answer'
+    WHEN (effect_status = 'executed_unknown' OR status = 'unknown') AND coalesce(worded, '') NOT LIKE 'timeout.%' THEN 'timeout.no_answer'
     -- The output of a command is full of words: only its exit code and how it was stopped count. 124 is that of `timeout`.
     WHEN shown_by = 'exit_code' THEN
       CASE WHEN exit_code = 124 OR regexp_matches(lower(left(said, 300)), '\b(command|process|execution|script)\b.{0,200}\btimed out|has been killed') THEN 'timeout.no_answer' ELSE 'tool.exit_code' END
@@ -92,12 +99,12 @@ SELECT *,
       THEN 'output.unparseable'
     WHEN kind <> 'tool' AND regexp_matches(lower(said), '^keyerror|missing (required )?(field|key|property)|field required|required (property|field|key)')
       THEN 'output.missing_field'
-    WHEN worded_code(lower(said)) IS NOT NULL AND (kind IN ('tool', 'model')
-         OR worded_code(lower(said)) SIMILAR TO '(timeout|context|orchestration|process)\..*') THEN
-      CASE WHEN kind = 'model' AND worded_code(lower(said)) SIMILAR TO '(tool.not_found|tool.rejected|parameter.wrong_value)' THEN 'process.exception'
-           ELSE worded_code(lower(said)) END
+    WHEN worded IS NOT NULL AND (kind IN ('tool', 'model')
+         OR worded SIMILAR TO '(timeout|context|orchestration|process)\..*') THEN
+      CASE WHEN kind = 'model' AND worded SIMILAR TO '(tool.not_found|tool.rejected|parameter.wrong_value)' THEN 'process.exception'
+           ELSE worded END
     WHEN kind <> 'tool' THEN 'process.exception'
     WHEN shown_by = 'body' THEN 'tool.hidden_error'
     WHEN shown_by = 'text' AND regexp_matches(said, '^(?i:error)\W') AND NOT regexp_matches(said, '[A-Za-z](Error|Exception)\b|Traceback') THEN 'tool.rejected'
     ELSE 'tool.error' END AS code
-FROM lowest;
+FROM worded_ones;
