@@ -188,8 +188,9 @@ class RecoveryScreen(ExplorerScreen):
             self._say()
         self.explorer.read()
         if code is not None:
-            self.add_class("ended")
-            self.query_one("#choices", VirtualList).focus()
+            # Something is left to choose only where it did not end well.
+            self.set_class(code != 0, "ended")
+            self.query_one("#choices" if code else "#steps", VirtualList).focus()
             self._ask()
             self.tell()
 
