@@ -184,11 +184,25 @@ def line_count(path: Path) -> int | None:
     count, last = 0, b"\n"
     with path.open("rb", buffering=0) as stream:
         while chunk := stream.read(_SCAN_BYTES):
-            if b"NaN" in chunk or b"Infinity" in chunk:
+            if _odd(chunk):
                 return None
             count += chunk.count(b"\n")
             last = chunk[-1:]
     return count + (last != b"\n")
+
+
+def _odd(chunk: bytes) -> bool:
+    """Whether *chunk* may hold a number that JSON does not have, and that the engine would let pass."""
+    return b"NaN" in chunk or b"Infinity" in chunk
+
+
+def holds_no_json_numbers(path: Path) -> bool:
+    """Whether the file may hold `NaN` or `Infinity`."""
+    with path.open("rb", buffering=0) as stream:
+        while chunk := stream.read(_SCAN_BYTES):
+            if _odd(chunk):
+                return True
+    return False
 
 
 def dumped(record: NativeRecord) -> bytes:
