@@ -34,10 +34,17 @@ SAMPLE = (
     "before_dispatch#5",
     "after_dispatch#3",
     "after_dispatch#6",
-    "replayed",
+    "after_dispatch#4>replayed",
     "before_commit:task_done",
 )
-KILLS = [f"{point}#{nth}" for point in POINTS for nth in range(1, PASSINGS + 1)] if PASSINGS else list(SAMPLE)
+RECOVERY_ONLY = ("replayed", "before_commit:settled", "after_commit:settled", "before_probe", "after_probe")
+EVERYWHERE = [f"{point}#{nth}" for point in POINTS for nth in range(1, PASSINGS + 1)]
+EVERYWHERE += [f"after_dispatch#4>{point}#{nth}" for point in RECOVERY_ONLY for nth in range(1, PASSINGS + 1)]
+KILLS = EVERYWHERE if PASSINGS else list(SAMPLE)
+"""Where to kill; `a>b` kills the first process at a and those that resume at b."""
+FLAVOURS = [(kill, "sync") for kill in KILLS] + [
+    (kill, "async") for kill in (KILLS if PASSINGS else KILLS[1::3])
+]
 
 
 class World:
@@ -97,11 +104,11 @@ def finished(state: TaskState | None) -> dict[str, tuple[str | None, str]]:
 
 
 def drive_to_the_end(
-    world: World, flavour: str, kill: dict[str, str]
+    world: World, flavour: str, *, first_kill: dict[str, str], later_kill: dict[str, str]
 ) -> list[dict[str, tuple[str | None, str]]]:
-    """Start, then resume until the task is done, the first three goes under *kill*; what was finished after each."""
+    """Start, then resume until the task is done, the first three goes under a kill; what was finished after each."""
     seen = []
-    code = world.run("start", flavour, kill=kill)
+    code = world.run("start", flavour, kill=first_kill)
     seen.append(finished(world.state()))
     for go in range(MOST_RESUMES):
         if code == 0:
@@ -109,7 +116,9 @@ def drive_to_the_end(
         if code == 5:
             world.answer_reviews()
         code = (
-            world.run("start", flavour) if code == 4 else world.run("resume", kill=kill if go < 2 else None)
+            world.run("start", flavour)
+            if code == 4
+            else world.run("resume", kill=later_kill if go < 2 else None)
         )
         if code == 4 or (code == 3 and world.state() is None):
             code = world.run("start", flavour)
@@ -117,8 +126,7 @@ def drive_to_the_end(
     raise AssertionError(f"not done after {MOST_RESUMES} resumes: {world.said}")
 
 
-@pytest.mark.parametrize("flavour", ["sync", "async"])
-@pytest.mark.parametrize("kill", KILLS)
+@pytest.mark.parametrize(("kill", "flavour"), FLAVOURS)
 def test_a_killed_task_ends_with_each_effect_once(tmp_path: Path, kill: str, flavour: str) -> None:
     check_killed(World(tmp_path), kill, flavour)
 
@@ -129,11 +137,17 @@ def test_the_same_on_a_database_server(tmp_path: Path, kill: str, postgres_url: 
     check_killed(World(tmp_path, postgres_url), kill, "sync")
 
 
+def at(kill: str) -> dict[str, str]:
+    """Environment that kills at `point#nth`."""
+    point, _, nth = kill.partition("#")
+    return killing(point, int(nth or 1))
+
+
 def check_killed(world: World, kill: str, flavour: str) -> None:
     """Kill at *kill* until the task is done, then compare the world with the promise."""
-    point, _, nth = kill.partition("#")
+    first, _, later = kill.partition(">")
 
-    seen = drive_to_the_end(world, flavour, killing(point, int(nth or 1)))
+    seen = drive_to_the_end(world, flavour, first_kill=at(first), later_kill=at(later or first))
 
     state = world.state()
     assert state is not None
