@@ -70,7 +70,7 @@ def print_cause_steps(show: bool) -> None:
             continue
         print(f"  {labelled.name}: {len(found)} runs")
         for name, share in cause_steps.table(found).items():
-            print(f"    {name:40}{share:7.3f}")
+            print(f"    {name:46}{share:7.3f}")
         if labelled.published:
             print(f"    {labelled.published}")
         if show:

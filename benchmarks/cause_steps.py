@@ -136,17 +136,31 @@ def _models(run: Run) -> tuple[Row, ...]:
     return tuple(row for row in run.rows if row.kind == "model")
 
 
+def _step_1(run: Run) -> Key | None:
+    return run.rows[1].key if len(run.rows) > 1 and isinstance(run.rows[0].key, str) else 1
+
+
+def _else_step_1(guess: Callable[[Run], Key | None]) -> Callable[[Run], Key | None]:
+    """*guess*, or step 1 where it finds nothing: each row in its strongest form."""
+
+    def either(run: Run) -> Key | None:
+        found = guess(run)
+        return _step_1(run) if found is None else found
+
+    return either
+
+
 TRIVIAL: dict[str, Callable[[Run], Key | None]] = {
-    "always step 1": lambda run: (
-        run.rows[1].key if len(run.rows) > 1 and isinstance(run.rows[0].key, str) else 1
-    ),
+    "always step 1": _step_1,
     "first WebSurfer": lambda run: _first(run.rows, lambda row: row.agent == "WebSurfer"),
     "last step": lambda run: run.rows[-1].key,
     "last model step": lambda run: _models(run)[-1].key if _models(run) else None,
-    "first with code": lambda run: _first(_models(run), lambda row: "```" in row.text),
-    "before first failing execution": _before_first_failure,
-    "first that says it assumes": lambda run: _first(
-        _models(run)[1:], lambda row: bool(_ASSUMES.search(row.text))
+    "first with code, else step 1": _else_step_1(
+        lambda run: _first(_models(run), lambda row: "```" in row.text)
+    ),
+    "before first failing execution, else step 1": _else_step_1(_before_first_failure),
+    "first that says it assumes, else step 1": _else_step_1(
+        lambda run: _first(_models(run)[1:], lambda row: bool(_ASSUMES.search(row.text)))
     ),
     "first wrong write (needs the answer)": lambda run: run.known.get("first_wrong_write_message_index"),
 }

@@ -66,12 +66,27 @@ def no_answer(records: list[Record], rng: random.Random) -> PlantedLog | None:
 def rate_limited(records: list[Record], rng: random.Random) -> PlantedLog | None:
     """A model or a tool is told to wait, and the run ends there."""
     kind = rng.choice(("model", "tool"))
-    return _ended(records, rng, kind, "timeout.rate_limited", "error", "openai.RateLimitError", "Error code: 429 - Too Many Requests")  # fmt: skip
+    error_type, said = rng.choice(
+        (
+            ("openai.RateLimitError", "Error code: 429 - Too Many Requests"),
+            ("anthropic.RateLimitError", "Error code: 429 - {'type': 'rate_limit_error'}"),
+            ("botocore.errorfactory.ThrottlingException", "Rate exceeded"),
+            ("google.api_core.exceptions.ResourceExhausted", "Quota exceeded for requests per minute"),
+        )
+    )
+    return _ended(records, rng, kind, "timeout.rate_limited", "error", error_type, said)
 
 
 def overflow(records: list[Record], rng: random.Random) -> PlantedLog | None:
     """A model call no longer fits into the context."""
-    said = "Error code: 400 - This model's maximum context length is 128000 tokens, your messages hold 131072 tokens"
+    said = rng.choice(
+        (
+            "Error code: 400 - This model's maximum context length is 128000 tokens, your messages hold 131072 tokens",
+            "prompt is too long: 208310 tokens > 200000 maximum",
+            "The input token count (1048577) exceeds the maximum number of tokens allowed (1048576).",
+            "Requested tokens exceed context window of 4096",
+        )
+    )
     return _ended(records, rng, "model", "context.overflow", "error", "openai.BadRequestError", said)
 
 
