@@ -27,10 +27,20 @@ WITH told AS (
 ), near AS (
   SELECT trace_id, key, shape, min_by(step_id, seq) AS peer_step, min_by(value, seq) AS peer_value
   FROM marked WHERE grounded GROUP BY trace_id, key, shape
+), unsourced AS (
+  SELECT trace_id, step_id, path, seq, value, regexp_replace(lower(value), '\d', '9', 'g') AS pattern FROM marked WHERE NOT grounded
+), alike AS (
+  -- An earlier id with the same letters and other digits: the one that was meant, as likely as not.
+  SELECT u.trace_id, u.step_id, u.path, min(l.value) AS value, min_by(l.step_id, l.value) AS step_id_of_value
+  FROM unsourced u JOIN leaves l ON l.trace_id = u.trace_id AND l.side IN ('user', 'system', 'output') AND l.seq <= u.seq
+    AND l.step_id IS DISTINCT FROM u.step_id AND length(l.value) = length(u.value) AND l.value <> u.value
+    AND regexp_replace(lower(l.value), '\d', '9', 'g') = u.pattern
+  WHERE length(u.value) >= 6 GROUP BY u.trace_id, u.step_id, u.path
 ), candidates AS (
-  SELECT m.*, k.good, n.peer_step, n.peer_value
+  SELECT m.*, k.good, coalesce(n.peer_step, a.step_id_of_value) AS peer_step, coalesce(n.peer_value, a.value) AS peer_value
   FROM marked m JOIN kinds k USING (key, shape) LEFT JOIN near n USING (trace_id, key, shape)
-  WHERE NOT m.grounded AND (k.good >= 3 * k.bad OR n.peer_step IS NOT NULL AND k.good >= k.bad)
+  LEFT JOIN alike a ON a.trace_id = m.trace_id AND a.step_id = m.step_id AND a.path = m.path
+  WHERE NOT m.grounded AND (k.good >= 3 * k.bad OR n.peer_step IS NOT NULL AND k.good >= k.bad OR a.value IS NOT NULL AND k.good >= 1)
 ), heard AS (
   -- The value may stand inside a longer word or text that the lineage did not cut into tokens.
   SELECT c.trace_id, c.step_id, c.path FROM candidates c JOIN messages m ON m.trace_id = c.trace_id
@@ -56,7 +66,7 @@ SELECT i.trace_id, i.step_id AS failed_step, coalesce(a.asked_step, i.step_id) A
   i.key || ' ' || i.value || ' of ' || i.tool_name || ' stands in no earlier output, user or system text' AS message,
   list_filter([
     fact(i.step_id, 'no earlier output, user or system text holds this id', replace(i.path, '$', '$.input'), i.value),
-    CASE WHEN i.peer_step IS NOT NULL THEN fact(i.peer_step, 'an id of the same shape that does have a source', NULL, i.peer_value)
+    CASE WHEN i.peer_value IS NOT NULL THEN fact(i.peer_step, 'an id of the same shape that does have a source', NULL, i.peer_value)
          ELSE fact(NULL, i.good || ' ids of this shape in this log do have a source', NULL, i.shape) END,
     CASE WHEN i.offered_value IS NOT NULL THEN fact(i.step_id_of_value, 'what an earlier output offered under that name', NULL, i.offered_value) END,
     CASE WHEN i.said IS NOT NULL THEN fact(i.step_id, 'the tool answered', '$.output', i.said) END], lambda f: f IS NOT NULL) AS evidence
