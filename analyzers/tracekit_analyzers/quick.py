@@ -52,7 +52,7 @@ def answer(paths: Sequence[str], query: str, *, reader: str | None, limit: int) 
             return _answer(con, names, query, limit)
 
 
-def _config(folder: str) -> dict[str, str]:
+def _config(folder: str) -> dict[str, str | bool | int | float | list[str]]:
     return {
         "autoload_known_extensions": "false",
         "autoinstall_known_extensions": "false",
