@@ -81,14 +81,23 @@ def toolbench() -> list[Score]:
     """
     ToolBench's own outcome codes, and calls with a good code around a failing body.
 
-    The latter are listed by a regular expression, which knows some wordings only: what it does not list counts as false
-    here, though every one of those was a failure when read ("Forbidden", "An API key is required", "unknown service").
+    The latter are listed by a regular expression, which knows some wordings only. An unlisted answer of under 250
+    characters is therefore left unjudged and counted in the note (read by hand, all of them were failures: "Forbidden",
+    "An API key is required", "unknown service"); an unlisted longer one, which holds data, counts as false.
     """
     path = corpus.folder("toolbench_dfs")
     if path is None:
         return []
     labels = corpus.rows(path / "labels.jsonl")
-    verdicts = analysed(path / row["file"] for row in labels)
+    with Engine([str(path / row["file"]) for row in labels]) as engine:
+        engine.load()
+        verdicts = list(engine.verdicts.values())
+        short = {
+            (Path(file).name, 0, index)
+            for file, index in engine.con.execute(
+                "select file, record_index from steps where kind = 'tool' and length(output_text) < 250"
+            ).fetchall()
+        }
     failing: dict[str, set[Place]] = {"hard": set(), "soft": set()}
     for row in labels:
         file = Path(row["file"]).name
@@ -97,13 +106,12 @@ def toolbench() -> list[Score]:
                 failing["hard"].add((file, 0, item["step"]))
         failing["soft"] |= {(file, 0, item["step"]) for item in row["suspected_soft_failures"]}
     got = {place(v, d) for v in verdicts for d in v.diagnoses if d.family in ("tool", "parameter", "timeout") or d.code == "output.unknown_tool"}  # fmt: skip
-    everything = failing["hard"] | failing["soft"]
+    hard, soft = failing["hard"], failing["soft"] - failing["hard"]
+    unjudged = (got & short) - hard - soft
+    note = f"{len(unjudged)} unlisted short answers left unjudged"
     return [
-        compare("toolbench_dfs: error codes", failing["hard"], got - (failing["soft"] - failing["hard"])),
-        compare(
-            "toolbench_dfs: good code, failing body", failing["soft"] - failing["hard"], got - failing["hard"]
-        ),
-        compare("toolbench_dfs: both", everything, got),
+        compare("toolbench_dfs: error codes", hard, got - soft - unjudged, note),
+        compare("toolbench_dfs: good code, failing body", soft, got - hard - unjudged, note),
     ]
 
 
