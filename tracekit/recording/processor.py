@@ -94,7 +94,7 @@ class ForeignSpans(SpanProcessor):
         self._open[span.context.span_id] = _Open(kind, seq)
         fields = foreign.translate(seen)
         foreign.talk_of(fields)
-        log.write(lambda values: _line(fields, seq, log, values))
+        log.write(lambda values: span_line(fields, seq, log, values))
 
     def _end(self, log: StepLog, span: ReadableSpan, span_id: int) -> None:
         if span_id in self._of_parent:
@@ -114,7 +114,7 @@ class ForeignSpans(SpanProcessor):
         sent, _, complete = foreign.talk_of(fields)
         if sent:
             fields["context"] = context_object(log.refer_context(seen.trace_id, sent, complete=complete))
-        log.write(lambda values: _line(fields, seq, log, values))
+        log.write(lambda values: span_line(fields, seq, log, values))
         log.step_finished(seen.trace_id)
 
 
@@ -168,7 +168,7 @@ def _teach(step: OpenStep, fields: Mapping[str, Any]) -> None:
     step.learn(**{name: value for name, value in told.items() if value is not None})
 
 
-def _line(fields: Mapping[str, Any], seq: int, log: StepLog, values: Values) -> dict[str, Any]:
+def span_line(fields: Mapping[str, Any], seq: int, log: StepLog, values: Values) -> dict[str, Any]:
     """A `step` line of translated *fields*; what the span knows of itself has the last word."""
     parent = fields.get("parent_step_id")
     above: StepRef | None = log.aliases.get(parent) if parent else None

@@ -77,6 +77,12 @@ class LogWriter:
                 return False
             return True
 
+    def append(self, lines: bytes, *, count: int) -> None:
+        """Append *count* whole lines in one write; on `OSError` none of them is there, and nothing counts as lost."""
+        with self._lock:
+            self._write(lines)
+            self.lines_written += count - 1
+
     def _write(self, line: bytes) -> None:
         now_s = time.monotonic()
         if not self._fds or now_s > self._look_at_s or self._size >= self._rotate_bytes or self._unreported:

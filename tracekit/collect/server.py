@@ -1,0 +1,157 @@
+"""The OTLP/HTTP receiver: `POST /v1/traces` is written, `/v1/logs` and `/v1/metrics` are accepted and counted."""
+
+from __future__ import annotations
+
+import logging
+import socket
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from tracekit.collect import otlp_json, otlp_proto
+from tracekit.collect.answers import JSON, PROTOBUF, Reply, accepted, refused
+from tracekit.collect.body import LIMIT_BYTES, TooLarge, UnknownEncoding, read_body
+from tracekit.collect.inlet import Inlet
+from tracekit.collect.received import Undecodable
+from tracekit.errors import TracekitError
+
+_log = logging.getLogger("tracekit")
+
+IDLE_S = 120
+"""A kept connection that says nothing for so long is closed."""
+AT_ONCE = 4
+"""Bodies that are unpacked and decoded at the same time: each may take several times the limit of memory."""
+LINGER_S = 2
+"""Longest silence of a client that was refused before the connection is closed on it."""
+WAIT_S = 20
+"""Longest wait for a place among them; then the client is told to come again."""
+
+_PATHS = ("/v1/traces", "/v1/logs", "/v1/metrics")
+
+
+class Collector(ThreadingHTTPServer):
+    """Serves until `shutdown`; its address is `server_address`."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, inlet: Inlet, host: str, port: int, *, limit_bytes: int = LIMIT_BYTES) -> None:
+        self.inlet = inlet
+        self.limit_bytes = limit_bytes
+        self.places = threading.BoundedSemaphore(AT_ONCE)
+        super().__init__((host, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        # a client that leaves in the middle is no trouble of ours
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            _log.warning("tracekit collect: a request from %s failed", client_address, exc_info=True)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"  # connections are kept
+    timeout = IDLE_S
+    wbufsize = 65536  # head and body leave in one packet
+    disable_nagle_algorithm = True
+    server: Collector
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing for each request."""
+
+    def do_GET(self) -> None:
+        known = self.path.partition("?")[0] in _PATHS
+        status, text = (
+            (405, "expected POST") if known else (404, f"expected POST to one of {', '.join(_PATHS)}")
+        )
+        self._send(refused(JSON, status, text))
+
+    do_PUT = do_DELETE = do_OPTIONS = do_PATCH = do_GET
+
+    def do_POST(self) -> None:
+        content_type = (self.headers.get("Content-Type") or JSON).partition(";")[0].strip().lower()
+        if not self.server.places.acquire(timeout=WAIT_S):
+            self._send(refused(content_type, 503, "the receiver is busy"), close=True)
+            return
+        try:
+            reply, is_read = self._received(content_type)
+        finally:
+            self.server.places.release()
+        self._send(reply, close=not is_read)
+
+    def _received(self, content_type: str) -> tuple[Reply, bool]:
+        """The answer, and whether the body was read, so that the connection can be kept."""
+        path = self.path.partition("?")[0]
+        if path not in _PATHS:
+            return refused(
+                content_type, 404, f"expected one of {', '.join(_PATHS)}, got {path[:80]!r}"
+            ), False
+        if content_type not in (JSON, PROTOBUF):
+            text = f"expected Content-Type {JSON} or {PROTOBUF}, got {content_type[:80]!r}"
+            return refused(content_type, 415, text), False
+        self.wfile.flush()  # the `100 Continue` that the client may wait for
+        try:
+            body = read_body(self.rfile, self.headers, self.server.limit_bytes)
+        except TooLarge as error:
+            return refused(content_type, 413, str(error)), False
+        except UnknownEncoding as error:
+            return refused(content_type, 415, str(error)), False
+        except Undecodable as error:
+            return refused(content_type, 400, str(error)), False
+        return answer(self.server.inlet, path, content_type, body), True
+
+    def _send(self, reply: Reply, *, close: bool = False) -> None:
+        self.close_connection = self.close_connection or close or self.command != "POST"
+        self.send_response(reply.status)
+        headers = {
+            "Content-Type": reply.content_type,
+            "Content-Length": str(len(reply.body)),
+            **reply.headers,
+        }
+        if self.close_connection:
+            headers["Connection"] = "close"
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(reply.body)
+        self.wfile.flush()
+        if close:
+            self._linger()
+
+    def _linger(self) -> None:
+        """Take what the client still sends: a connection closed over unread bytes may take the answer with it."""
+        self.connection.shutdown(socket.SHUT_WR)
+        self.connection.settimeout(LINGER_S)
+        left_bytes = 4 * self.server.limit_bytes
+        while left_bytes > 0 and (part := self.rfile.read1(1 << 16)):
+            left_bytes -= len(part)
+
+
+def answer(inlet: Inlet, path: str, content_type: str, body: bytes) -> Reply:
+    """Do what the request asks, and say how it went."""
+    try:
+        if path != "/v1/traces":
+            return _counted(inlet, path, content_type, body)
+        found = (otlp_proto if content_type == PROTOBUF else otlp_json).traces(body)
+        inlet.take(found.spans)
+    except Undecodable as error:
+        inlet.count("undecodable")
+        return refused(content_type, 400, str(error))
+    except TracekitError as error:
+        return refused(content_type, 415, str(error))
+    except OSError as error:
+        _log.warning("tracekit collect can't write its log (%s); clients are told to send again", error)
+        return refused(content_type, 503, f"the log can't be written: {error.strerror or error}")
+    inlet.count("rejected", found.rejected)
+    return accepted(content_type, rejected=found.rejected, why=found.why)
+
+
+def _counted(inlet: Inlet, path: str, content_type: str, body: bytes) -> Reply:
+    """Logs and metrics hold no steps: taken, so that exporters stay quiet, and counted."""
+    is_proto = content_type == PROTOBUF
+    if path == "/v1/logs":
+        keys = ("resourceLogs", "scopeLogs", "logRecords")
+        inlet.count("log_records", otlp_proto.count_logs(body) if is_proto else otlp_json.count(body, *keys))
+    else:
+        keys = ("resourceMetrics", "scopeMetrics", "metrics")
+        inlet.count("metrics", otlp_proto.count_metrics(body) if is_proto else otlp_json.count(body, *keys))
+    return accepted(content_type)
