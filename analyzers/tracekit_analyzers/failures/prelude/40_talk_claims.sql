@@ -7,6 +7,8 @@ WITH texts AS (
 ), talks AS (
   SELECT t.trace_id, min(t.seq) AS opening, max(t.seq) FILTER (length(t.text) >= 80) AS closing
   FROM texts t
+  -- With several tools the calls are structured, and what is true comes from them.
+  WHERE t.trace_id NOT IN (SELECT trace_id FROM steps WHERE kind = 'tool' GROUP BY trace_id HAVING count(DISTINCT tool_name) > 1)
   GROUP BY t.trace_id
   HAVING count(DISTINCT t.agent) >= 2 AND avg(length(t.text)) >= 150 AND count(*) <= 400
 ), said AS (
