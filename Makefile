@@ -55,8 +55,9 @@ accuracy: install ## how many diagnoses are right: on labelled logs, and on faul
 	@for script in benchmarks/accuracy.py benchmarks/mutate.py; do \
 		echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
 
-chaos: install ## the example killed again and again while its services misbehave: does money move twice?
-	@$(BIN)/python benchmarks/chaos.py $(ARGS)
+chaos: install ## SIGKILL at every place of a task on both stores, then the example killed at random: does money move twice?
+	@$(BIN)/python -m benchmarks.chaos $(ARGS)
+	@$(BIN)/python -m benchmarks.chaos_example
 
 powercut: install ## power cuts under the real store: which promises hold when the machine stops at any write
 	@$(BIN)/python benchmarks/powercut.py $(ARGS)
