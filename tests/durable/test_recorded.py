@@ -108,10 +108,12 @@ def test_a_lost_step_is_ended_in_the_log_by_the_process_that_settles_it(tmp_path
 
     assert world.run("resume") == 0
 
-    refund = [line for line in lines_of(home) if line["name"] == "refund"]
+    refund = [line for line in lines_of(home) if line["step_id"] == open_refund[0]["step_id"]]
     assert [line["status"] for line in refund] == ["running", "ok"]
-    assert refund[0]["step_id"] == refund[1]["step_id"]
     assert refund[1]["effect"]["status"] == "success"
+    assert not {"attempt", "process_id", "pid", "started_at", "seq"} & refund[1].keys()
+    assert refund[1]["attributes"]["tracekit.settled_by_attempt"] == 2
+    assert refund[1]["attributes"]["tracekit.settled_by"] != refund[0]["process_id"]
 
 
 def test_a_task_that_a_living_process_holds_has_nothing_to_recover() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from tracekit import clock
 from tracekit.durable.session import Session
 from tracekit.model import EffectStatus, StepKind, StepStatus
 from tracekit.recording.recorder import recorder
@@ -48,38 +47,17 @@ def end_lost(session: Session, row: StepRow, status: StepStatus, **known: Any) -
     """
     Write the end of a step whose process was lost, once it is known how it ended; *known*: `output`, `effect`.
 
-    The log then tells the truth by its own rule: the last line of a step wins.
+    The log then tells the truth by its own rule: the last line of a step wins. Who began it, and in which attempt,
+    stands in the line of the lost process and is not said anew.
     """
-    log = recorder().log
     if not row.step_id:
         return
-    line: dict[str, Any] = {
-        "record": "step",
-        "trace_id": session.task.trace_id,
-        "step_id": row.step_id,
-        "task_id": session.task.task_id,
-        "attempt": max(1, session.task.attempt - 1),
-        "process_id": log.who.process_id,
-        "pid": log.who.pid,
-        "kind": row.kind.value,
-        "name": row.name,
-        "status": status.value,
-        "tries": row.tries,
-        "started_at": clock.rfc3339(row.started_ms * 1_000_000),
-        "finished_at": clock.rfc3339(clock.now_ns()),
-        "attributes": {"tracekit.settled_by_attempt": session.task.attempt},
-    }
-    if row.kind is StepKind.TOOL:
-        line["tool_name"] = row.name
-    if known.get("effect") is not None:
-        line["effect"] = known["effect"]
-
-    def build(values: Any) -> dict[str, Any]:
-        shown = "output" in known and log.options.capture_output
-        return {**line, "output_snapshot": values.fragment(known["output"])} if shown else line
-
-    try:
-        log.write(build)
-    except Exception as problem:
-        # recording never raises into the agent; it is counted where all such trouble is
-        log.trouble(problem)
+    task = session.task
+    recorder().end_lost(
+        task.trace_id,
+        row.step_id,
+        status,
+        task_id=task.task_id,
+        attributes={"tracekit.place": row.place, "tracekit.settled_by_attempt": task.attempt},
+        **known,
+    )
