@@ -8,27 +8,14 @@ from pathlib import Path
 
 import duckdb
 
-from tracekit_analyzers import database, facts, files
+from tracekit_analyzers import database, facts, files, fold
 from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.diagnose import Diagnosing
 from tracekit_analyzers.ingest import Ingest, Tell, nothing_read
-from tracekit_analyzers.liveness import any_held
 from tracekit_analyzers.model import TraceVerdict
 from tracekit_analyzers.relate import Relations, store_verdicts
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.views import Progress
-
-BUCKET_STEPS = 150_000
-"""Traces are independent of each other: they are related and diagnosed in groups of about this many steps."""
-
-
-def _word(field: str, said: str) -> str:
-    """The damage code of a value that its field can't hold."""
-    if field == "record":
-        return "unknown_record"
-    if said.lower().lstrip("-") in ("nan", "inf", "infinity"):
-        return "not_finite"
-    return "out_of_range" if said.lstrip("-").isdigit() else "wrong_type"
 
 
 def silent(_: Progress) -> None:
@@ -117,54 +104,23 @@ class Engine:
 
     def _fold(self) -> None:
         """Lines to processes, steps and traces; the lines themselves are let go of."""
-        self._tell_wrong_types()
-        for name in ("processes", "message_lines"):
-            self.con.execute(statement(name))
-        self._test_liveness()
-        count = self.con.execute("select count(*) from lines where record = 'step'").fetchone()
-        self.buckets = max(1, -(-(count[0] if count else 0) // BUCKET_STEPS))
-        for bucket in range(self.buckets):
-            self._fold_steps(bucket)
-        self.con.execute(statement("traces"))
-        self.con.execute("drop table lines")
+        fold.settle_lines(self.con, self.damage)
+        fold.processes(self.con)
+        self.buckets = fold.steps_and_traces(self.con)
         facts.learn(self.con)
 
-    def _fold_steps(self, bucket: int) -> None:
-        chosen = {"bucket": None if self.buckets == 1 else bucket, "buckets": self.buckets}
-        sql = statement("steps")
-        if bucket > 0:
-            sql = sql.replace("create or replace table log.steps as", "insert into log.steps")
-        self.con.execute(sql, chosen)
-
-    def _test_liveness(self) -> None:
-        rows = self.con.execute("select process_id, files from processes where exited_at is null").fetchall()
-        alive = [process_id for process_id, names in rows if any_held(names)]
-        if alive:
-            self.con.execute(
-                "update processes set alive = true where process_id in (select unnest(?))", [alive]
-            )
-
-    def _tell_wrong_types(self) -> None:
-        """Name values of a wrong type, and keep them as text in the step's attributes."""
-        rows = self.con.execute(statement("wrong_types")).fetchmany(10_000)
-        for n, file, source_line, counted_line, field, said in rows:
-            line = source_line if source_line is not None else counted_line
-            # A marker stands where the line itself was already told as damaged, or the recorder found no JSON.
-            if not said.startswith('{"$tk"'):
-                reason = f"{_word(field, said)} {field}: {said[:60]}"
-                self.damage.bad(file=file, line=line, offset=None, reason=reason, data=said)
-            if field != "record":
-                self.con.execute(
-                    "update lines set attributes = json_merge_patch(coalesce(attributes, '{}'::json), json_object(?, ?)) "
-                    "where rowid = ?",
-                    [f"tracekit.unread.{field}", said, n],
-                )
-
     def _diagnose(self) -> Iterator[TraceVerdict]:
-        relations = Relations(self.con, Path(self._folder.name), self.buckets)
-        for bucket in range(self.buckets):
-            relations.make(bucket)
-            if self._diagnosing:
-                yield from Diagnosing(self.con).verdicts()
-            relations.keep(first=bucket == 0)
-        relations.show_all()
+        return judged(self.con, Path(self._folder.name), self.buckets, diagnose=self._diagnosing)
+
+
+def judged(
+    con: duckdb.DuckDBPyConnection, folder: Path, buckets: int, *, diagnose: bool = True
+) -> Iterator[TraceVerdict]:
+    """The verdicts over all traces, bucket by bucket; when the last one is out, the relations show all traces."""
+    relations = Relations(con, folder, buckets)
+    for bucket in range(buckets):
+        relations.make(bucket)
+        if diagnose:
+            yield from Diagnosing(con).verdicts()
+        relations.keep(first=bucket == 0)
+    relations.show_all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import duckdb
@@ -17,6 +18,9 @@ ENOUGH_FOR_CHOICES = 20
 
 MOST_CHOICES = 8
 _REPEATED = 5
+
+Fact = tuple[Any, ...]
+"""Tool, calls, good calls, median and deviation of their time, schema of its arguments: a row of `tool_facts`."""
 
 _TYPES = {
     "VARCHAR": "string",
@@ -41,12 +45,34 @@ def learn(con: duckdb.DuckDBPyConnection) -> None:
         schema["properties"][key] = _property(types, distinct_texts, texts, choices)
         if calls >= ENOUGH_CALLS and present == calls:
             schema["required"].append(key)
+    _show(con, [(name, orjson.dumps(schemas[name]).decode()) for name in sorted(schemas)])
+
+
+def learned(con: duckdb.DuckDBPyConnection) -> list[Fact]:
+    """The rows of `tool_facts`, to be handed to an analysis of a part of the log."""
+    return con.execute(
+        "select tool_name, calls, good_calls, median_ms, mad_ms, schema from tool_facts order by tool_name"
+    ).fetchall()
+
+
+def take_over(con: duckdb.DuckDBPyConnection, rows: Sequence[Fact]) -> None:
+    """Make the relation `tool_facts` of what was learned from the whole log."""
+    con.execute(
+        "create or replace table log.tool_times "
+        "(tool_name varchar, calls bigint, good_calls bigint, median_ms double, mad_ms double)"
+    )
+    if rows:
+        columns = [list(column) for column in zip(*(row[:5] for row in rows), strict=True)]
+        con.execute("insert into log.tool_times select " + ", ".join(["unnest(?)"] * 5), columns)
+    _show(con, [(row[0], row[5]) for row in rows if row[5] is not None])
+
+
+def _show(con: duckdb.DuckDBPyConnection, schemas: Sequence[tuple[str, str]]) -> None:
     con.execute("create or replace table log.tool_schemas (tool_name varchar, schema json)")
     if schemas:
-        names = sorted(schemas)
         con.execute(
             "insert into log.tool_schemas select unnest(?), unnest(?)",
-            [names, [orjson.dumps(schemas[name]).decode() for name in names]],
+            [[name for name, _ in schemas], [schema for _, schema in schemas]],
         )
     con.execute(
         "create or replace view tool_facts as select t.*, s.schema "

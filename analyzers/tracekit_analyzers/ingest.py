@@ -104,6 +104,12 @@ class Ingest:
         self._con.execute(
             "insert into log.files select file, min(rowid) from lines where rowid >= ? group by file", [base]
         )
+        for file in files:
+            if file.first_line:
+                self._con.execute(
+                    "update log.files set first_n = first_n - ? where file = ?",
+                    [file.first_line, str(file.path)],
+                )
         for path, name in names.items():
             if path != name:
                 self._con.execute(

@@ -68,6 +68,10 @@ class InputFile:
     name: str
     head: bytes
     """First 64 KiB, after gz or zst unpacking."""
+    first_line: int = 0
+    """Lines that stand before this one in the file of which it is a piece."""
+    first_byte: int = 0
+    """Bytes that stand before it there."""
 
 
 class Reader(Protocol):

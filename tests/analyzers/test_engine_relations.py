@@ -336,7 +336,7 @@ def test_large_logs_are_diagnosed_bucket_by_bucket_with_the_same_result(
                 out.write(json.dumps(record) + "\n")
     with Engine([path]) as whole:
         whole.load()
-        monkeypatch.setattr("tracekit_analyzers.engine.BUCKET_STEPS", 30)
+        monkeypatch.setattr("tracekit_analyzers.fold.BUCKET_STEPS", 30)
         with Engine([path]) as parts:
             parts.load()
 
@@ -346,3 +346,20 @@ def test_large_logs_are_diagnosed_bucket_by_bucket_with_the_same_result(
             for relation in ("steps", "calls", "leaves", "origins", "messages"):
                 query = f"select count(*) from {relation}"
                 assert parts.con.execute(query).fetchone() == whole.con.execute(query).fetchone()
+
+
+def test_a_step_without_an_id_gets_the_same_one_whatever_is_read_beside_its_file(tmp_path: Path) -> None:
+    lines = "".join(
+        json.dumps({"record": "step", "kind": "tool", "tool_name": name}) + "\n" for name in ("a", "b")
+    )
+    for name in ("one.jsonl", "two.jsonl"):
+        (tmp_path / name).write_text(lines)
+    query = "select tool_name, trace_id, step_id from log.steps where file like '%two%' order by line"
+    found = []
+    for paths in ([tmp_path / "two.jsonl"], [tmp_path]):
+        with Engine(paths) as engine:
+            engine.load()
+            found.append(engine.con.execute(query).fetchall())
+
+    assert found[0] == found[1]
+    assert len({row[2] for row in found[0]}) == 2

@@ -57,6 +57,7 @@ def repaired(file: InputFile, damage: DamageReport) -> Iterator[tuple[int, int, 
             damage.counted(1)
             if number == 1 and line.startswith(b"\xef\xbb\xbf"):
                 line = line[3:]
+            number, offset = number + file.first_line, offset + file.first_byte
             for piece in examine(line):
                 if piece.reason is not None:
                     damage.bad(

@@ -3,7 +3,7 @@
 -- recovery may end in its own file what a killed process began in another.
 create or replace table log.steps as
 with placed_lines as (
-  select coalesce(trace_id, md5(file)) as trace_id, coalesce(step_id, left(md5(file || rowid), 16)) as step_id, rowid as line_n,
+  select trace_id, step_id, rowid as line_n,
     rowid + case when finished_at is not null then 1::bigint << 50 else 0 end as n
   from lines where record = 'step'
 ), keys as (

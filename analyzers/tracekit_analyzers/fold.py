@@ -1,0 +1,86 @@
+"""Lines to processes, messages, steps and traces: the part of an analysis that comes before relating and judging."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import duckdb
+
+from tracekit_analyzers.damage import Damage
+from tracekit_analyzers.liveness import any_held
+from tracekit_analyzers.relations import statement
+
+BUCKET_STEPS = 150_000
+"""Traces are independent of each other: they are related and diagnosed in groups of about this many steps."""
+
+
+def settle_lines(con: duckdb.DuckDBPyConnection, damage: Damage) -> None:
+    """Name values of a wrong type and keep them as text in the step's attributes; give ids to steps without one."""
+    _tell_wrong_types(con, damage)
+    con.execute(statement("nameless"))
+
+
+def _tell_wrong_types(con: duckdb.DuckDBPyConnection, damage: Damage) -> None:
+    rows = con.execute(statement("wrong_types")).fetchmany(10_000)
+    for n, file, source_line, counted_line, field, said in rows:
+        line = source_line if source_line is not None else counted_line
+        # A marker stands where the line itself was already told as damaged, or the recorder found no JSON.
+        if not said.startswith('{"$tk"'):
+            reason = f"{_word(field, said)} {field}: {said[:60]}"
+            damage.bad(file=file, line=line, offset=None, reason=reason, data=said)
+        if field != "record":
+            con.execute(
+                "update lines set attributes = json_merge_patch(coalesce(attributes, '{}'::json), json_object(?, ?)) "
+                "where rowid = ?",
+                [f"tracekit.unread.{field}", said, n],
+            )
+
+
+def _word(field: str, said: str) -> str:
+    """The damage code of a value that its field can't hold."""
+    if field == "record":
+        return "unknown_record"
+    if said.lower().lstrip("-") in ("nan", "inf", "infinity"):
+        return "not_finite"
+    return "out_of_range" if said.lstrip("-").isdigit() else "wrong_type"
+
+
+def processes(con: duckdb.DuckDBPyConnection) -> list[str]:
+    """Make `processes`; returns the ids of those that live, by the locks on their files."""
+    con.execute(statement("processes"))
+    rows = con.execute("select process_id, files from processes where exited_at is null").fetchall()
+    alive = [process_id for process_id, names in rows if any_held(names)]
+    mark_alive(con, alive)
+    return alive
+
+
+def mark_alive(con: duckdb.DuckDBPyConnection, alive: Collection[str]) -> None:
+    """Say of the processes named *alive* that they live."""
+    if alive:
+        con.execute(
+            "update processes set alive = true where process_id in (select unnest(?))", [sorted(alive)]
+        )
+
+
+def steps_and_traces(con: duckdb.DuckDBPyConnection) -> int:
+    """
+    Make `log.message_lines`, `log.steps` and `log.traces`, and let go of the lines.
+
+    Returns the number of buckets into which the traces were put.
+    """
+    con.execute(statement("message_lines"))
+    count = con.execute("select count(*) from lines where record = 'step'").fetchone()
+    buckets = max(1, -(-(count[0] if count else 0) // BUCKET_STEPS))
+    for bucket in range(buckets):
+        _fold_bucket(con, bucket, buckets)
+    con.execute(statement("traces"))
+    con.execute("drop table lines")
+    return buckets
+
+
+def _fold_bucket(con: duckdb.DuckDBPyConnection, bucket: int, buckets: int) -> None:
+    chosen = {"bucket": None if buckets == 1 else bucket, "buckets": buckets}
+    sql = statement("steps")
+    if bucket > 0:
+        sql = sql.replace("create or replace table log.steps as", "insert into log.steps")
+    con.execute(sql, chosen)
