@@ -30,10 +30,13 @@ class Workers:
         self.world = folder / "world.txt"
         self.started: list[subprocess.Popen[str]] = []
 
-    def start(self, *, until_idle: bool = False) -> subprocess.Popen[str]:
+    def start(self, *more: str, until_idle: bool = False, home: Path | None = None) -> subprocess.Popen[str]:
+        """A worker; one with a home of its own can't see the locks of the others, like one of another machine."""
         command = [sys.executable, "-m", "tracekit.cli", "worker", "--app", str(APP), "--store", self.url]
         env = {**os.environ, "WORLD": str(self.world)}
-        options = ["--poll-s", "0.05", *(["--until-idle"] if until_idle else [])]
+        if home is not None:
+            env["TRACEKIT_HOME"] = str(home)
+        options = ["--poll-s", "0.05", *(["--until-idle"] if until_idle else []), *more]
         worker = subprocess.Popen(
             [*command, *options], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )

@@ -16,6 +16,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--home", metavar="DIR", help="folder of the log; default TRACEKIT_HOME, else .tracekit"
     )
     parser.add_argument("--poll-s", type=float, default=0.5, help="seconds between looks at an empty store")
+    parser.add_argument(
+        "--lease-s",
+        type=float,
+        default=30.0,
+        help="seconds after which other machines take the tasks of a worker that is not heard of any more",
+    )
     parser.add_argument("--until-idle", action="store_true", help="end when no task waits")
     add_store(parser)
 
@@ -25,9 +31,16 @@ def _run(options: argparse.Namespace) -> int:
     from tracekit.durable.worker import Worker, stop_on_signals
 
     tracekit.init(home=options.home, store=options.store)
-    worker = Worker(options.app, store=options.store, poll_s=options.poll_s)
+    worker = Worker(
+        options.app,
+        store=options.store,
+        poll_s=options.poll_s,
+        lease_s=options.lease_s,
+        away=lambda error: say(f"tracekit: waiting for the store: {error}"),
+    )
     stop_on_signals(worker)
-    say(f"worker {worker.owner.presence.worker_id} on {worker.owner.store.url}")
+    if name := worker.enter():
+        say(f"worker {name} on {worker.owner.store.url}")
     worker.run(
         told=lambda outcome: print(f"{outcome.task_id}\t{outcome.word}\t{visible(outcome.text)}", flush=True),
         until_idle=options.until_idle,

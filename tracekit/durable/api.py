@@ -14,11 +14,12 @@ from tracekit.config import settings
 from tracekit.durable.bodies import blob
 from tracekit.durable.decide import Table
 from tracekit.durable.finding import find_task, load_app
-from tracekit.durable.owning import Ownership, existing_store, ownership
+from tracekit.durable.owning import Ownership, existing_store, opened, ownership
 from tracekit.durable.plan import AtRisk, Plan, make_plan
 from tracekit.durable.reviewing import is_open, requires_review
 from tracekit.durable.session import Session, now_ms
 from tracekit.durable.task import Task, registered_task
+from tracekit.durable.unopened import REASON as UNOPENED
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.snapshot import decode
@@ -30,7 +31,7 @@ __all__ = ["AtRisk", "Plan", "decide", "pending_reviews", "plan", "resume", "res
 SCOPE_FUNCTION = "tracekit.durable.scope:task_scope"
 """What stands as function in the row of a scope: there is none to be run again."""
 
-RESUMING_DECIDES = ("task.exception", "divergence", "code.changed")
+RESUMING_DECIDES = ("task.exception", "divergence", "code.changed", UNOPENED)
 """Reasons for which resuming by hand is itself the person's `retry`: nothing outside is in doubt."""
 
 
@@ -42,17 +43,22 @@ def plan(task_id: str, *, store: str | Store | None = None, app: str | None = No
         app: Module or script that declares the task and its tools, so that probes are known.
     """
     found = _looked_at(store)
-    state = _state(found, task_id, with_bodies=True)
+    state = state_of(found, task_id, with_bodies=True)
     if app is not None:
         load_app(app)
     task = _task_if_there(state.task)
-    table = task.options.table if task is not None and task.options.table is not None else Table.standard()
     return make_plan(
         state,
-        table,
+        table_of(state.task),
         code_changed=task.changes_since(state.task) if task is not None else (),
         is_held=state.task.owner in survey(found).alive,
     )
+
+
+def table_of(row: TaskRow) -> Table:
+    """The decision table that the task of *row* declares, where its code can be found; else the standard one."""
+    task = _task_if_there(row)
+    return task.options.table if task is not None and task.options.table is not None else Table.standard()
 
 
 def _task_if_there(row: TaskRow) -> Task[Any] | None:
@@ -89,8 +95,8 @@ def _resumed(
     task_id: str, store: str | Store | None, app: str | None
 ) -> tuple[Ownership, Session | None, Task[Any] | None, Any]:
     """The owned attempt with its task, or the result of a finished task."""
-    owner = ownership(store) if not isinstance(store, str | None) else _existing(store)
-    row = _state(owner.store, task_id).task
+    owner = ownership(store) if not isinstance(store, str | None) else existing(store)
+    row = state_of(owner.store, task_id).task
     if row.status is TaskStatus.DONE:
         return owner, None, None, _result(owner.store, row)
     if row.status.is_final:
@@ -105,7 +111,7 @@ def _resumed(
     task = find_task(row.function, app)
     settle_reviews(owner.store, task_id)
     taken = take(owner, row)
-    session = task.session(owner, taken.lease)
+    session = opened(owner, taken.lease, lambda: task.session(owner, taken.lease))
     session.beyond_limit = taken.beyond_limit
     return owner, session, task, None
 
@@ -125,7 +131,7 @@ def take(owner: Ownership, row: TaskRow) -> Taken:
     if beyond_limit:
         lease = owner.acquire(row.task_id, recover=True, beyond_limit=True)
     if lease is None:
-        state = _state(owner.store, row.task_id)
+        state = state_of(owner.store, row.task_id)
         if state.task.status.is_final:
             raise TracekitError("task.ended", f"task {row.task_id!r} is {state.task.status.value} by now")
         raise TracekitError(
@@ -144,7 +150,7 @@ def settle_reviews(store: Store, task_id: str) -> None:
             store.decide(
                 review.review_id,
                 decision="retry",
-                by=_person(),
+                by=person(),
                 args_digest=review.args_digest,
                 payload=None,
                 now_ms=now_ms(),
@@ -200,7 +206,7 @@ def decide(
     return found.decide(
         review_id,
         decision=decision,
-        by=by or _person(),
+        by=by or person(),
         args_digest=review.args_digest if args_digest is None else args_digest,
         payload=payload,
         now_ms=now_ms(),
@@ -227,10 +233,11 @@ def _review(store: Store, review_id: str) -> ReviewRow:
 
 
 def _open_reviews(store: Store, task_id: str) -> list[ReviewRow]:
-    return [row for row in _state(store, task_id).reviews if is_open(row)]
+    return [row for row in state_of(store, task_id).reviews if is_open(row)]
 
 
-def _state(store: Store, task_id: str, *, with_bodies: bool = False) -> TaskState:
+def state_of(store: Store, task_id: str, *, with_bodies: bool = False) -> TaskState:
+    """The task as it stands; raises `task.unknown`."""
     state = store.load(task_id, with_bodies=with_bodies)
     if state is None:
         raise TracekitError(
@@ -247,12 +254,14 @@ def _looked_at(store: str | Store | None) -> Store:
     return existing_store(store) if isinstance(store, str | None) else store
 
 
-def _existing(store: str | None) -> Ownership:
+def existing(store: str | None) -> Ownership:
+    """This process in a store that is there already."""
     existing_store(store)
     return ownership(store or settings().store_url)
 
 
-def _person() -> str:
+def person() -> str:
+    """Who decides where nobody is named: the user of this process."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -19,6 +19,7 @@ import orjson
 from tracekit.durable import shell_async, shell_sync
 from tracekit.durable.attempts import STOPS
 from tracekit.durable.bodies import blob
+from tracekit.durable.carried import UNFINISHED
 from tracekit.durable.code_version import code_change
 from tracekit.durable.compensate import roll_back
 from tracekit.durable.decide import Facts
@@ -33,6 +34,7 @@ from tracekit.durable.run import Run
 from tracekit.durable.session import Session, event, now_ms
 from tracekit.durable.settle_lost import settle_lost
 from tracekit.durable.trail import root_step
+from tracekit.durable.unopened import REASON as UNOPENED
 from tracekit.errors import LeaseLost, RequiresReview, TracekitError
 from tracekit.model import StepKind, StepStatus, TaskStatus
 from tracekit.store.contract import (
@@ -117,7 +119,7 @@ def _attempt(owner: Ownership, session: Session) -> Iterator[Run]:
     run = Run(session)
     owner.hold(session)
     with ExitStack() as stack:
-        stack.callback(_release, owner, session)
+        stack.callback(owner.release, session)
         stack.enter_context(session.root.active())
         token = handler.set(run)
         stack.callback(handler.reset, token)
@@ -135,20 +137,14 @@ def _root_status(error: BaseException) -> StepStatus:
     return StepStatus.UNKNOWN if isinstance(error, RequiresReview) else StepStatus.ERROR
 
 
-def _release(owner: Ownership, session: Session) -> None:
-    try:
-        owner.release(session)
-    except Exception:
-        if session.stopped is None:
-            raise
-        # The attempt ended by the store's own failure; the lease runs out by itself and hides no error.
-
-
 # ------------------------------------------------------------------------------------------- opening
 
 
 def _open(session: Session, body: Body) -> Op[None]:
     task = session.task
+    if task.error == UNFINISHED:
+        yield from commit("task_failed", UpdateTask({"status": TaskStatus.CANCELLED}), durable=True)
+        raise TaskEnded("fork.unfinished", f"fork {task.task_id!r} has no journal; fork again")
     begun = event(
         "attempt", None, attempt=task.attempt, recoveries=task.recoveries, owner=session.lease.owner
     )
@@ -224,7 +220,7 @@ def _carry_out_decisions(session: Session) -> Op[None]:
             )
         elif review.reason == "task.exception":
             yield from _reopen(session, review)
-        elif review.reason in ("divergence", "limit.recoveries") and review.decision == "retry":
+        elif review.reason in ("divergence", "limit.recoveries", UNOPENED) and review.decision == "retry":
             fresh = {"recoveries": 0} if review.reason == "limit.recoveries" else {}
             yield from commit("decision_used", UseReview(review.review_id), UpdateTask(fresh), durable=True)
     # A review in the middle of a rollback takes the task's status; the stored list says what was going on.

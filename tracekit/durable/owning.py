@@ -5,20 +5,28 @@ Stores that this process has open, its presence as a worker, and the thread that
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import threading
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from tracekit.config import settings
 from tracekit.durable.points import point
 from tracekit.durable.session import Session
 from tracekit.errors import LeaseLost, TracekitError
+from tracekit.model import TaskStatus
 from tracekit.store import open_store
-from tracekit.store.contract import Lease, Store
-from tracekit.store.liveness import Presence, enter, survey
+from tracekit.store.contract import Lease, Store, TaskRow
+from tracekit.store.liveness import Presence, Survey, enter, forget_dead, survey
+
+T = TypeVar("T")
 
 LEASE_S = 30.0
 """How long a lease lasts where the owner's lock can't be seen; put off every third of it."""
+
+UNDER_WAY = (TaskStatus.RUNNING, TaskStatus.ROLLING_BACK)
 
 
 @dataclass(slots=True)
@@ -29,7 +37,15 @@ class Ownership:
     entered: Presence | None = None
     """Our presence as a worker; made when the first task is taken, so that looking leaves no trace."""
     sessions: set[Session] = field(default_factory=set)
+    leased: set[str] = field(default_factory=set)
+    """Tasks whose lease this process has."""
+    owed: list[Lease] = field(default_factory=list)
+    """Leases that could not be given back while the store was away; nobody else gets them as long as we live."""
+    unsure: bool = False
+    """Whether the answer to a request for a lease was lost."""
     lock: threading.Lock = field(default_factory=threading.Lock)
+    taking: threading.Lock = field(default_factory=threading.Lock)
+    """Held while a lease is asked for, so that one whose answer was lost is not taken for another thread's."""
     wake: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
     lease_s: float = LEASE_S
@@ -39,35 +55,81 @@ class Ownership:
         """This process as a worker of the store."""
         with self.lock:
             if self.entered is None:
+                with contextlib.suppress(TracekitError):
+                    forget_dead(
+                        self.store
+                    )  # only tidies up: a store that can't be tidied can still be worked on
                 self.entered = enter(self.store)
             return self.entered
 
     def acquire(self, task_id: str, *, recover: bool, beyond_limit: bool = False) -> Lease | None:
         """The lease of *task_id*, taken before anything of it is read; None when it can't be had."""
         point("before_acquire")
-        seen = survey(self.store)
-        lease = self.store.acquire(
-            task_id,
-            owner=self.presence.worker_id,
-            ttl_s=self.lease_s,
-            dead=seen.dead,
-            alive=seen.alive,
-            recover=recover,
-            beyond_limit=beyond_limit,
-        )
+
+        def ask(owner: str, seen: Survey) -> Lease | None:
+            return self.store.acquire(
+                task_id,
+                owner=owner,
+                ttl_s=self.lease_s,
+                dead=seen.dead,
+                alive=seen.alive,
+                recover=recover,
+                beyond_limit=beyond_limit,
+            )
+
+        lease = self._taken(ask, task_id)
         point("after_acquire")
         return lease
 
     def claim(self, functions: tuple[str, ...] = ()) -> Lease | None:
         """The lease of any task that waits for a worker."""
-        seen = survey(self.store)
-        return self.store.claim(
-            owner=self.presence.worker_id,
-            ttl_s=self.lease_s,
-            dead=seen.dead,
-            alive=seen.alive,
-            functions=functions,
-        )
+
+        def ask(owner: str, seen: Survey) -> Lease | None:
+            return self.store.claim(
+                owner=owner, ttl_s=self.lease_s, dead=seen.dead, alive=seen.alive, functions=functions
+            )
+
+        return self._taken(ask, None)
+
+    def _taken(self, ask: Callable[[str, Survey], Lease | None], task_id: str | None) -> Lease | None:
+        with self.taking:
+            self.pay_back()
+            owner = self.presence.worker_id
+            try:
+                lease = self._kept_all_the_same(task_id) or ask(owner, survey(self.store))
+            except TracekitError as error:
+                if error.code != "store.commit_unknown":
+                    raise
+                self.unsure = True
+                lease = self._kept_all_the_same(task_id)
+                if lease is None:
+                    self.unsure = (
+                        True  # the server may still be at it: looked at once more before the next is taken
+                    )
+                    raise
+            if lease is not None:
+                self.leased.add(lease.task_id)
+            return lease
+
+    def _kept_all_the_same(self, task_id: str | None) -> Lease | None:
+        """The lease that the store gave and whose answer was lost: nobody else would ever get that task from us."""
+        if not self.unsure:
+            return None
+        for row in self._candidates(task_id):
+            if row.owner == self.presence.worker_id and row.task_id not in self.leased:
+                return Lease(row.task_id, row.owner, row.fence, row.lease_until_ms)
+        self.unsure = False
+        return None
+
+    def _candidates(self, task_id: str | None) -> Iterator[TaskRow]:
+        if task_id is not None:
+            state = self.store.load(task_id)
+            yield from (state.task,) if state is not None else ()
+            return
+        after = ""
+        while page := self.store.tasks(status=UNDER_WAY, after=after):
+            yield from page
+            after = page[-1].task_id
 
     def hold(self, session: Session) -> None:
         """Keep the session's lease alive from a thread of its own."""
@@ -78,12 +140,32 @@ class Ownership:
                 self.thread.start()
 
     def release(self, session: Session) -> None:
-        """Give the lease back."""
+        """Give the session's lease back."""
         with self.lock:
             self.sessions.discard(session)
         point("before_release")
-        self.store.release(session.lease)
+        self.give_back(session.lease)
         point("after_release")
+
+    def give_back(self, lease: Lease) -> None:
+        """Give *lease* back, now or as soon as the store is there again."""
+        with self.lock:
+            self.owed.append(lease)
+        self.pay_back()
+
+    def pay_back(self) -> None:
+        """Give back what is owed; stays owed while the store is away."""
+        with self.lock:
+            owed = list(self.owed)
+        for lease in owed:
+            try:
+                self.store.release(lease)
+            except TracekitError:
+                return
+            with self.lock:
+                if lease in self.owed:
+                    self.owed.remove(lease)
+                self.leased.discard(lease.task_id)
 
     def _beat(self) -> None:
         while not self.wake.wait(self.lease_s / 3):
@@ -92,6 +174,7 @@ class Ownership:
             for session in held:
                 _renew(self.store, session, self.lease_s)
             try:
+                self.pay_back()
                 self.presence.beat()
             except Exception:
                 # A store that is away now may be back at the next beat; the fence guards every write meanwhile.
@@ -103,6 +186,15 @@ class Ownership:
         if self.entered is not None:
             self.entered.leave()
         self.store.close()
+
+
+def opened(owner: Ownership, lease: Lease, load: Callable[[], T]) -> T:
+    """What *load* gives; where it raises, the lease is given back first, since nobody would come to do it."""
+    try:
+        return load()
+    except BaseException:
+        owner.give_back(lease)
+        raise
 
 
 def _renew(store: Store, session: Session, lease_s: float) -> None:

@@ -18,7 +18,7 @@ from tracekit import clock
 from tracekit.durable import shell_async, shell_sync
 from tracekit.durable.api import SCOPE_FUNCTION, settle_reviews, take
 from tracekit.durable.bodies import blob
-from tracekit.durable.owning import Ownership, ownership
+from tracekit.durable.owning import Ownership, opened, ownership
 from tracekit.durable.places import entered
 from tracekit.durable.requests import Commit
 from tracekit.durable.session import Options, Session, event, now_ms
@@ -85,7 +85,10 @@ def task_scope(
             yield guard
         return
     settle_reviews(owner.store, task_id)
-    session = Session(owner.store, take(owner, there).lease, _loaded(owner, task_id), options=Options())
+    lease = take(owner, there).lease
+    session = Session(
+        owner.store, lease, opened(owner, lease, lambda: _loaded(owner, task_id)), options=Options()
+    )
     session.root = root_step(session, task_id)
     owner.hold(session)
     error: BaseException | None = None

@@ -16,7 +16,7 @@ from tracekit.durable.code_version import code_change, code_version, tool_schema
 from tracekit.durable.decide import Table
 from tracekit.durable.life import Body, run_async, run_sync
 from tracekit.durable.limits import Limits
-from tracekit.durable.owning import Ownership, ownership
+from tracekit.durable.owning import Ownership, opened, ownership
 from tracekit.durable.points import point
 from tracekit.durable.session import Options, Session, now_ms
 from tracekit.errors import TracekitError
@@ -168,7 +168,7 @@ class Task(Generic[R]):
             raise TracekitError(
                 "task.taken", f"task {row.task_id!r} was taken by a worker as soon as it was admitted"
             )
-        return owner, self.session(owner, lease), None
+        return owner, opened(owner, lease, lambda: self.session(owner, lease)), None
 
     def _finished(self, store: Store, row: TaskRow) -> Any:
         state = store.load(row.task_id)

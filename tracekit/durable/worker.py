@@ -7,11 +7,17 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any, TypeVar
 
 from tracekit.durable.finding import find_task, known_names, load_app
-from tracekit.durable.owning import Ownership, ownership
+from tracekit.durable.owning import LEASE_S, Ownership, ownership
+from tracekit.durable.session import Session
+from tracekit.durable.task import Task
+from tracekit.durable.unopened import lay_aside
 from tracekit.errors import Divergence, LeaseLost, RequiresReview, TracekitError
 from tracekit.store.contract import Lease
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +30,47 @@ class Outcome:
     text: str = ""
 
 
-class Worker:
-    """Claims and runs tasks of one application."""
+AWAY = ("store.unreachable", "store.busy", "store.unwritable", "store.commit_unknown")
+"""Errors of a store that may be well again by itself: a worker waits for it."""
 
-    def __init__(self, app: str | None, *, store: str | None = None, poll_s: float = 0.5) -> None:
+MOST_WAIT_S = 5.0
+
+
+class Worker:
+    """Claims and runs tasks of one application; outlives a store that is away for a while."""
+
+    def __init__(
+        self,
+        app: str | None,
+        *,
+        store: str | None = None,
+        poll_s: float = 0.5,
+        lease_s: float = LEASE_S,
+        away: Callable[[TracekitError], None] = lambda error: None,
+    ) -> None:
+        """
+        Args:
+            lease_s: How long other machines wait for this worker after it was last heard of.
+            away: Told why, each time that the store can't be worked with.
+        """
         if app is not None:
             load_app(app)
-        self.owner: Ownership = ownership(store)
         self.poll_s = poll_s
+        self.lease_s = lease_s
+        self._store = store
+        self._away = away
         self._stop = threading.Event()
+
+    @property
+    def owner(self) -> Ownership:
+        """The store and what this process owns there; opened when it is asked for first."""
+        owner = ownership(self._store)
+        owner.lease_s = self.lease_s
+        return owner
+
+    def enter(self) -> str:
+        """The name of this worker in its store, once the store is there; empty when told to stop before."""
+        return self._patiently(lambda: self.owner.presence.worker_id) or ""
 
     def stop(self) -> None:
         """Take no new task; the one that runs is run to its end."""
@@ -41,7 +79,7 @@ class Worker:
     def run(self, *, told: Callable[[Outcome], None], until_idle: bool = False) -> None:
         """Run tasks until `stop`; with *until_idle* until none waits."""
         while not self._stop.is_set():
-            outcome = self.run_one()
+            outcome = self._patiently(self.run_one)
             if outcome is not None:
                 told(outcome)
             elif until_idle:
@@ -49,17 +87,37 @@ class Worker:
             else:
                 self._stop.wait(self.poll_s)
 
+    def _patiently(self, work: Callable[[], T]) -> T | None:
+        """What *work* gives, done again while the store is away; None when told to stop meanwhile."""
+        wait_s = self.poll_s
+        while not self._stop.is_set():
+            try:
+                return work()
+            except TracekitError as error:
+                if error.code not in AWAY:
+                    raise
+                self._away(error)
+            self._stop.wait(wait_s)
+            wait_s = min(MOST_WAIT_S, wait_s * 2)
+        return None
+
     def run_one(self) -> Outcome | None:
         """Claim and run one task; None when none waits."""
         lease = self.owner.claim(known_names())
         return None if lease is None else self._run(lease)
 
     def _run(self, lease: Lease) -> Outcome:
-        state = self.owner.store.load(lease.task_id)
-        function = state.task.function if state is not None else ""
+        owner = self.owner
         try:
-            task = find_task(function)
-            task.run_session(self.owner, task.session(self.owner, lease))
+            task, session = self._opened(owner, lease)
+        except Exception as error:
+            if isinstance(error, TracekitError) and error.code in AWAY:
+                owner.give_back(lease)
+                raise
+            lay_aside(owner, lease, error)
+            return Outcome(lease.task_id, "review", f"it could not be opened: {error}")
+        try:
+            task.run_session(owner, session)
         except (RequiresReview, Divergence) as error:
             return Outcome(lease.task_id, "review", str(error))
         except LeaseLost as error:
@@ -70,6 +128,12 @@ class Worker:
             # The agent's own; it is recorded and waits for a person, and the next task is none of its business.
             return Outcome(lease.task_id, "failed", f"{type(error).__name__}: {error}")
         return Outcome(lease.task_id, "done")
+
+    @staticmethod
+    def _opened(owner: Ownership, lease: Lease) -> tuple[Task[Any], Session]:
+        state = owner.store.load(lease.task_id)
+        task = find_task(state.task.function if state is not None else "")
+        return task, task.session(owner, lease)
 
 
 def stop_on_signals(worker: Worker) -> None:

@@ -1,0 +1,149 @@
+"""Worker processes of several machines on one PostgreSQL server that is stopped, cut off and started again."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from benchmarks.postgres_server import Server
+from benchmarks.worker_scale import play
+from tests.durable.test_workers import Workers, wait_until
+from tracekit.durable.owning import close_all, ownership
+from tracekit.model import TaskStatus
+from tracekit.store import open_store
+from tracekit.store.contract import TaskRow
+from tracekit.store.queries import statements, with_parameters
+
+pytestmark = pytest.mark.postgres
+APP_FOLDER = str(Path(__file__).parents[2])
+
+
+@pytest.fixture
+def server(postgres_url: str) -> Server:
+    """The session's server as one that may be restarted, with no store in it."""
+    with psycopg.connect(postgres_url) as connection:
+        row = connection.execute("SHOW data_directory").fetchone()
+    assert row is not None
+    return Server(Path(row[0]))
+
+
+@pytest.fixture
+def workers(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workers]:
+    made = Workers(tmp_path, server.url)
+    monkeypatch.setenv("WORLD", str(made.world))
+    monkeypatch.syspath_prepend(APP_FOLDER)
+    yield made
+    for worker in made.started:
+        if worker.poll() is None:
+            os.kill(worker.pid, signal.SIGKILL)
+        worker.communicate()
+    close_all()
+
+
+def puts(workers: Workers) -> list[str]:
+    return [line.split()[1] for line in workers.lines() if line.startswith("put")]
+
+
+def is_waiting(workers: Workers, times: int = 1) -> bool:
+    return sum(line.startswith("waiting") for line in workers.lines()) == times
+
+
+@pytest.mark.parametrize("mode", ["immediate", "fast"])
+def test_a_restart_of_the_server_in_mid_task_is_survived(
+    workers: Workers, server: Server, tmp_path: Path, mode: str
+) -> None:
+    gate = tmp_path / "gate"
+    workers.submit("job", gate)
+    worker = workers.start()
+    wait_until(lambda: is_waiting(workers))
+
+    server.restart(mode=mode)
+    gate.touch()
+    wait_until(lambda: workers.row("job").status is TaskStatus.DONE)
+
+    assert puts(workers) == ["job-1", "job-2"]
+    assert (workers.row("job").attempt, worker.poll()) == (1, None)
+
+
+def test_a_worker_waits_for_a_server_that_is_not_there_yet(workers: Workers, server: Server) -> None:
+    workers.submit("job")
+    close_all()
+    server.stop()
+    try:
+        worker = workers.start()
+        assert worker.stderr is not None
+        said = worker.stderr.readline()
+    finally:
+        server.start()
+    wait_until(lambda: workers.row("job").status is TaskStatus.DONE)
+
+    assert "waiting for the store" in said
+    assert worker.poll() is None
+
+
+def test_a_worker_stopped_past_its_lease_loses_its_task_to_another_machine_and_writes_nothing_more(
+    workers: Workers, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    workers.submit("job", gate)
+    first = workers.start("--lease-s", "1", home=tmp_path / "one")
+    wait_until(lambda: is_waiting(workers))
+    os.kill(first.pid, signal.SIGSTOP)
+    others = [workers.start("--lease-s", "1", home=tmp_path / name) for name in ("two", "three")]
+    wait_until(lambda: is_waiting(workers, 2))
+    gate.touch()
+    wait_until(lambda: workers.row("job").status is TaskStatus.DONE)
+    before = ownership(workers.url).store.load("job")
+
+    os.kill(first.pid, signal.SIGCONT)
+    assert first.stdout is not None
+    said = first.stdout.readline()
+
+    assert said.split("\t")[:2] == ["job", "lost"]
+    assert ownership(workers.url).store.load("job") == before
+    assert puts(workers) == ["job-1", "job-2"]
+    assert {line.split()[2] for line in workers.lines() if line.startswith("put job-2")} <= {
+        str(other.pid) for other in others
+    }
+    assert workers.row("job").recoveries == 1
+
+
+def test_a_crowd_of_tasks_survives_killed_workers_and_a_restart_of_the_server(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WORLD", "")  # put back afterwards
+    found = play(server, tmp_path, tasks=40, workers=3, kills=3, restarts=1)
+
+    assert found.died == ()
+    assert (found.statuses[TaskStatus.DONE.value], found.killed, found.restarted) == (40, 3, 1)
+    assert (found.once, found.repeated, found.missing) == (120, 0, 0)
+
+
+def test_the_next_task_is_found_through_the_index_among_thousands(server: Server) -> None:
+    store = open_store(server.url)
+    store.create(TaskRow("t", "a" * 32, "b" * 16, "m:f", "c" * 32, created_ms=1), [])
+    store.close()
+    sql = with_parameters(
+        statements("postgres")["waiting_task"].replace("%", "%%"), lambda name: f"%({name})s"
+    )
+    given = {"now_ms": 1, "dead": ["x"], "alive": ["y"], "functions": ["m:f"], "skip": []}
+    with psycopg.connect(server.url, options="-c search_path=tracekit") as connection:
+        columns = "task_id, trace_id, root_step_id, function, arguments, status, goal, code_version, tool_schema_hash, limits, fence, lease_until_ms, next_seq, attempt, recoveries, max_recoveries, tokens_used, cost_used, priority, updated_ms, crc"
+        values = columns.replace("task_id", "'t' || n", 1)
+        connection.execute(
+            f"INSERT INTO task ({columns}, created_ms) SELECT {values}, n FROM task, generate_series(2, 5000) AS n"
+        )
+        connection.execute("UPDATE task SET status = 'done' WHERE created_ms % 2 = 0")
+        connection.execute("ANALYZE task")
+        plan = [str(row[0]) for row in connection.execute(f"EXPLAIN (ANALYZE, BUFFERS) {sql}", given)]
+        connection.rollback()
+
+    shown = "\n".join(plan)
+    assert "Index Scan using task_waiting on task" in shown, shown
+    assert "Sort" not in shown
+    assert "Seq Scan on task" not in shown
