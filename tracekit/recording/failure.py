@@ -13,13 +13,27 @@ _MAX_STACK_CHARS = 20_000
 """A recursion error prints a thousand frames; its first and last lines say it all."""
 
 
+class ToldError(Exception):
+    """An error that came as an answer and was raised by nobody, such as a tool result with `isError`."""
+
+    def __init__(self, error_type: str, message: str) -> None:
+        super().__init__(message)
+        self.error_type = error_type
+        """What `error_type` is to say: the provider's own code."""
+
+
+def type_of(error: BaseException) -> str:
+    """The `error_type` of *error*: its class, or the code that came as an answer."""
+    return error.error_type if isinstance(error, ToldError) else class_name(type(error))
+
+
 def error_fields(error: BaseException, options: Settings, values: Values) -> dict[str, Any]:
     """`error_type`, `error_message`, `error_stack` of *error*, secrets marked; never raises."""
     fields: dict[str, Any] = {
-        "error_type": class_name(type(error)),
+        "error_type": values.label(type_of(error)),
         "error_message": values.fragment(message_of(error)),
     }
-    if options.capture_stack:
+    if options.capture_stack and not isinstance(error, ToldError):
         fields["error_stack"] = values.fragment(stack_of(error))
     return fields
 

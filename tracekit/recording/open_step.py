@@ -51,6 +51,7 @@ class OpenStep:
     __slots__ = (
         "__weakref__",
         "_attributes",
+        "_exact",
         "_finished",
         "_fixed",
         "_is_read",
@@ -79,6 +80,7 @@ class OpenStep:
         self._attributes: Mapping[str, Any] | None = None
         self._shown: orjson.Fragment | None = None
         self._said = _NOTHING_SAID
+        self._exact: Mapping[str, Any] | None = None
         self._more: Mapping[str, Any] = {}
         self._started_s = 0.0
         self.span = span
@@ -182,6 +184,8 @@ class OpenStep:
                 tries or said.tries,
                 said.reinfers if reinfers is None else reinfers,
             )
+            if self._exact:
+                end = end._replace(**self._exact)
             self._finish(end)
         except Exception as problem:
             self._finished = True
@@ -191,6 +195,10 @@ class OpenStep:
         """Take over what another instrumentation told of the same call; `finish` has the last word."""
         if not self._finished:
             self._said = self._said._replace(**fields)
+
+    def exact(self, **fields: Any) -> None:
+        """Take over what was seen on the wire: it has the last word, also over `finish`."""
+        self._exact = {**(self._exact or {}), **fields}
 
     def _finish(self, end: StepEnd) -> None:
         log, fixed = self._log, self._fixed

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor
+from opentelemetry.trace import SpanKind
 
 from tracekit.model import StepKind, Usage
 from tracekit.recording import foreign, semconv
@@ -51,7 +52,11 @@ class ForeignSpans(SpanProcessor):
 
     def on_start(self, span: Span, parent_context: Context | None = None) -> None:
         log = recording.recorder().log
-        if log.writer is None or _is_ours(span):
+        if log.writer is None:
+            return
+        if _is_ours(span):
+            if self._open:
+                self._note_inner(span)
             return
         try:
             self._notice_fork(log)
@@ -68,6 +73,15 @@ class ForeignSpans(SpanProcessor):
             self._end(log, span, span.context.span_id)
         except Exception as problem:
             log.trouble(problem)
+
+    def _note_inner(self, span: Span) -> None:
+        """A foreign span directly above our step of the same kind is the same call, seen from further out."""
+        above = self._open.get(span.parent.span_id) if span.parent else None
+        if above is None or span.parent is None or above.kind not in _ONE_CALL:
+            return
+        ours = StepKind.MODEL if span.kind is SpanKind.CLIENT else StepKind.TOOL
+        if above.kind is ours and (ours is StepKind.MODEL or span.name.startswith("execute_tool ")):
+            self._wrappers.add(span.parent.span_id)
 
     def _notice_fork(self, log: StepLog) -> None:
         """In a forked child, spans that the parent began are the parent's to end."""

@@ -9,11 +9,10 @@ from opentelemetry.trace import Span, Status, StatusCode
 
 from tracekit.model import ContextRef, StepKind, StepStatus, Usage
 from tracekit.recording import semconv
-from tracekit.recording.failure import message_of
+from tracekit.recording.failure import message_of, type_of
 from tracekit.recording.log import StepLog
 from tracekit.recording.step_lines import NOT_GIVEN, StepEnd, StepStart, asked_object, usage_object
 from tracekit.snapshot import log_bytes
-from tracekit.snapshot.classes import class_name
 
 _FAILED = {StepStatus.ERROR, StepStatus.UNKNOWN}
 _SPAN_TYPES = (str, bool, int, float)
@@ -88,7 +87,7 @@ def on_end(span: Span, end: StepEnd, more: Mapping[str, Any], log: StepLog) -> N
     if log.options.content_on_spans:
         told |= _content_at_end(end, log)
     if end.status in _FAILED:
-        told[semconv.ERROR_TYPE] = class_name(type(end.error)) if end.error else end.status.value
+        told[semconv.ERROR_TYPE] = _text(type_of(end.error), log) if end.error else end.status.value
         span.set_status(Status(StatusCode.ERROR, _text(message_of(end.error), log) if end.error else None))
     if told:
         span.set_attributes(told)

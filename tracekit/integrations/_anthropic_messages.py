@@ -1,0 +1,115 @@
+"""Anthropic's Messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from tracekit.integrations import _exact_json
+from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
+from tracekit.integrations._openai_chat import error_of
+from tracekit.recording.foreign_messages import json_text, json_value, messages
+
+INPUTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+OUTPUTS = ("output_tokens",)
+_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+
+
+class Messages:
+    """`POST .../messages`."""
+
+    name = "messages"
+
+    def matches(self, path: str) -> bool:
+        return path.endswith("/messages")
+
+    def sent(self, body: Mapping[str, Any]) -> Sent:
+        system = body.get("system")
+        first = messages([{"role": "system", "content": system}]) if system else []
+        listed = body.get("messages")
+        is_list = isinstance(
+            listed, list | tuple
+        )  # anything else may be read once only, and that by the client
+        return Sent(
+            body.get("model"),
+            first + messages(list(listed or ()) if is_list else []),
+            without(body, "messages", "system", "model"),
+            is_complete=is_list,
+        )
+
+    def answer(self, body: bytes) -> Answer:
+        exact = _exact_json.loads(body).get("content") or ()
+        inputs = ((index, block.get("input")) for index, block in enumerate(exact))
+        written = {index: value.text for index, value in inputs if isinstance(value, _exact_json.Exact)}
+        return _answer(orjson.loads(body), written)
+
+    def gather(self) -> MessageStream:
+        return MessageStream()
+
+
+def _answer(data: Mapping[str, Any], written: Mapping[int, str]) -> Answer:
+    """*written* has the exact text of the arguments, by the position of their block."""
+    blocks = data.get("content") or ()
+    found = Answer(
+        message={"role": "assistant", "content": list(blocks)} if blocks else None,
+        finish_reason=data.get("stop_reason"),
+        model=data.get("model"),
+        usage=usage(data.get("usage"), INPUTS, OUTPUTS),
+        error=error_of(data["error"]) if data.get("error") else None,
+    )
+    for index, block in enumerate(blocks):
+        if block.get("type") == "text" and block.get("text"):
+            found.texts.append(block["text"])
+        elif block.get("type") in _CALLS:
+            arguments = written.get(index) or json_text(block.get("input") or {})
+            found.texts.append(arguments)
+            found.asked.append(
+                {"call_id": block.get("id"), "name": block.get("name"), "arguments": arguments}
+            )
+    return found
+
+
+class MessageStream:
+    """Content blocks, put together from their deltas."""
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self._head: Json = {}
+        self._blocks: dict[int, Json] = {}
+        self._written: dict[int, list[str]] = {}
+
+    def add(self, data: str) -> None:
+        event = orjson.loads(data)
+        match event.get("type"):
+            case "message_start":
+                self._head = dict(event.get("message") or {})
+            case "content_block_start":
+                self._blocks[event["index"]] = dict(event.get("content_block") or {})
+            case "content_block_delta":
+                self._add_delta(event["index"], event.get("delta") or {})
+            case "message_delta":
+                self._head |= {k: v for k, v in (event.get("delta") or {}).items() if v is not None}
+                known = {k: v for k, v in (event.get("usage") or {}).items() if v is not None}
+                self._head["usage"] = {**(self._head.get("usage") or {}), **known}
+            case "message_stop":
+                self.is_complete = True
+            case "error":
+                self._head["error"] = event.get("error")
+
+    def _add_delta(self, index: int, delta: Mapping[str, Any]) -> None:
+        block = self._blocks.setdefault(index, {"type": "text", "text": ""})
+        for name in ("text", "thinking", "signature"):
+            if isinstance(delta.get(name), str):
+                block[name] = (block.get(name) or "") + delta[name]
+        if isinstance(delta.get("partial_json"), str):
+            self._written.setdefault(index, []).append(delta["partial_json"])
+
+    def answer(self) -> Answer:
+        order = sorted(self._blocks)
+        written = {order.index(index): "".join(parts) for index, parts in self._written.items()}
+        blocks = [dict(self._blocks[index]) for index in order]
+        for position, text in written.items():
+            blocks[position]["input"] = json_value(text)
+        return _answer({**self._head, "content": blocks}, written)

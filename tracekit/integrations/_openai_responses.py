@@ -1,0 +1,103 @@
+"""OpenAI's Responses API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
+from tracekit.integrations._openai_chat import error_of
+from tracekit.recording.foreign_messages import messages
+
+INPUTS, OUTPUTS = ("input_tokens",), ("output_tokens",)
+_ENDS = ("response.completed", "response.incomplete", "response.failed")
+
+
+class Responses:
+    """`POST .../responses`."""
+
+    name = "responses"
+
+    def matches(self, path: str) -> bool:
+        return path.endswith("/responses")
+
+    def sent(self, body: Mapping[str, Any]) -> Sent:
+        instructions = body.get("instructions")
+        first = [{"role": "system", "content": instructions}] if instructions else []
+        kept_there = body.get("previous_response_id") or body.get("conversation")
+        return Sent(
+            body.get("model"),
+            first + messages(body.get("input")),
+            without(body, "input", "instructions", "model"),
+            is_complete=not kept_there,
+        )
+
+    def answer(self, body: bytes) -> Answer:
+        return _answer(orjson.loads(body))
+
+    def gather(self) -> ResponsesStream:
+        return ResponsesStream()
+
+
+def _answer(data: Mapping[str, Any]) -> Answer:
+    found = _items(data.get("output") or ())
+    reason = (data.get("incomplete_details") or {}).get("reason")
+    found.finish_reason = reason or data.get("status")
+    found.model = data.get("model")
+    found.usage = usage(data.get("usage"), INPUTS, OUTPUTS)
+    found.error = error_of(data["error"]) if data.get("error") else None
+    return found
+
+
+def _items(output: Any) -> Answer:
+    """What the items of an output say, in their order."""
+    found = Answer(message=list(output) or None)
+    for item in output:
+        if item.get("type") == "message":
+            parts = item.get("content") or ()
+            texts = (part.get("text", part.get("refusal")) for part in parts)
+            found.texts += [text for text in texts if text]
+        elif item.get("type") in ("function_call", "custom_tool_call"):
+            arguments = item.get("arguments", item.get("input")) or ""
+            found.texts.append(arguments)
+            call_id = item.get("call_id") or item.get("id")
+            found.asked.append({"call_id": call_id, "name": item.get("name"), "arguments": arguments})
+    return found
+
+
+class ResponsesStream:
+    """The last event holds the whole answer; until it comes, what the deltas add up to."""
+
+    def __init__(self) -> None:
+        self.is_complete = False
+        self._last: Json = {}
+        self._items: dict[int, Json] = {}
+
+    def add(self, data: str) -> None:
+        event = orjson.loads(data)
+        kind = event.get("type")
+        if isinstance(event.get("response"), Mapping):
+            self._last = event["response"]
+            self.is_complete = kind in _ENDS
+        elif kind == "error":
+            self._last = {**self._last, "error": event.get("error") or event}
+        elif kind in ("response.output_item.added", "response.output_item.done"):
+            self._items[event.get("output_index", 0)] = event.get("item") or {}
+        elif kind in ("response.output_text.delta", "response.refusal.delta"):
+            item = self._items.setdefault(event.get("output_index", 0), {"type": "message"})
+            part = {"type": "output_text", "text": ""}
+            if item.get("content"):
+                part = item["content"][-1]
+            else:
+                item["content"] = [part]
+            part["text"] = part.get("text", "") + event["delta"]
+        elif kind == "response.function_call_arguments.delta":
+            item = self._items.setdefault(event.get("output_index", 0), {"type": "function_call"})
+            item["arguments"] = item.get("arguments", "") + event["delta"]
+
+    def answer(self) -> Answer:
+        output = self._last.get("output") if self.is_complete else None
+        so_far = [self._items[index] for index in sorted(self._items)]
+        return _answer({**self._last, "output": output or so_far})

@@ -1,0 +1,7 @@
+"""Soon."""
+
+
+def instrument() -> None: ...
+
+
+def uninstrument() -> None: ...
