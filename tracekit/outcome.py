@@ -7,6 +7,7 @@ mean both "never sent" and "sent, then lost", it is read as lost: no answer is n
 
 from __future__ import annotations
 
+import contextlib
 import email.utils
 import errno
 import time
@@ -60,7 +61,7 @@ class Failure:
 def classify(error: BaseException, *, is_effect: bool) -> Failure:
     """What *error*, raised by a dispatch, says; for an effect, anything unreadable is unknown."""
     for link in _chain(error):
-        found = _said(link) or _by_status(link) or _by_name(link)
+        found = _said(link) or _by_status(link) or _marked(link) or _by_name(link)
         if found is not None:
             return found
     return Failure(Dispatch.NO_ANSWER if is_effect else Dispatch.REJECTED, "tool.error", is_effect, False)
@@ -90,6 +91,30 @@ def _wrapped(error: BaseException) -> BaseException | None:
 
 def _is_vague(error: BaseException) -> bool:
     return type(error).__name__ in ("APIConnectionError", "ConnectionError", "URLError")
+
+
+_MARK = "__tracekit_dispatch__"
+
+
+def mark(error: BaseException, dispatch: Dispatch) -> None:
+    """Put on *error* what is known of its request; the exception stays what it is."""
+    with contextlib.suppress(
+        AttributeError, TypeError
+    ):  # a class with slots takes no mark: its name has to do
+        setattr(error, _MARK, dispatch)
+
+
+def _marked(error: BaseException) -> Failure | None:
+    """What a client's watcher saw: it knows better than the name of the class."""
+    match getattr(error, _MARK, None):
+        case Dispatch.NOT_SENT:
+            return Failure(Dispatch.NOT_SENT, "timeout.unavailable", False, True)
+        case Dispatch.NO_ANSWER:
+            late = any("imeout" in cls.__name__ for cls in type(error).__mro__)
+            return Failure(
+                Dispatch.NO_ANSWER, "timeout.no_answer" if late else "timeout.unavailable", True, True
+            )
+    return None
 
 
 def _said(error: BaseException) -> Failure | None:
