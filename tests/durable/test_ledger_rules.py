@@ -467,6 +467,26 @@ def test_undo_runs_in_reverse_order_and_lists_what_is_left_in_place(faults: Faul
     assert [row.status.value for row in state.compensations] == ["success", "skipped", "success"]
 
 
+def test_effects_of_the_same_millisecond_are_undone_in_reverse_order_too(settable_clock: Any) -> None:
+    @tracekit.tool(effect="write", undo=lambda result: world.append(f"undo {result}"))
+    def book(name: str) -> str:
+        return name
+
+    @tracekit.task
+    def trip(run: tracekit.Run) -> None:
+        for name in ("train", "flight", "hotel"):
+            run.tool(book, name)
+        run.ask("Right?")
+
+    with pytest.raises(tracekit.RequiresReview) as stop:
+        trip.start(task_id="t")
+    decide(stop.value.review_id, "rollback", by="ann")
+    with pytest.raises(TracekitError, match="rolled back"):
+        tracekit.resume("t")
+
+    assert world == ["undo hotel", "undo flight", "undo train"]
+
+
 @tracekit.tool(effect="write")
 def cancel(name: str) -> None:
     world.append(f"undo {name}")

@@ -91,10 +91,12 @@ def _store(url: str | None) -> Finding:
         if error.code != "store.missing":
             raise
         return Finding("store", "note", str(error))
-    rows = store.tasks(limit=100_000)
+    damaged: list[TracekitError] = []
+    rows = store.tasks(limit=100_000, damaged=damaged.append)
     stuck = stuck_reasons(store, [row for row in rows if not row.status.is_final])
     text = f"{store.url}: {len(rows)} tasks, {len(stuck)} that nobody will pick up (`tracekit ls --stuck`)"
-    return Finding("store", "note" if stuck else "ok", text)
+    text += f", {len(damaged)} damaged (`tracekit ls` names them)" if damaged else ""
+    return Finding("store", "note" if stuck or damaged else "ok", text)
 
 
 COMMAND = Command("doctor", "check the installation, the store and the log folder", _configure, _run)

@@ -6,8 +6,9 @@ import argparse
 from dataclasses import asdict
 
 from tracekit import clock
-from tracekit.cli._store import add_format, add_store, print_json, print_table
+from tracekit.cli._store import add_format, add_store, print_json, print_table, say
 from tracekit.cli.command import Command, Exit
+from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 
 
@@ -29,13 +30,18 @@ def _run(options: argparse.Namespace) -> int:
     from tracekit.durable.stuck import stuck_reasons
 
     store = existing_store(options.store)
-    rows = store.tasks(status=[TaskStatus(each) for each in options.status], limit=options.limit)
+    damaged: list[TracekitError] = []
+    wanted = [TaskStatus(each) for each in options.status]
+    rows = store.tasks(status=wanted, limit=options.limit, damaged=damaged.append)
+    for error in damaged:
+        say(f"tracekit: {error}")
+    end = Exit.DAMAGE if damaged else Exit.CLEAN
     reasons = stuck_reasons(store, rows)
     if options.stuck:
         rows = [row for row in rows if row.task_id in reasons]
     if options.format == "json":
         print_json([{**asdict(row), "stuck": reasons.get(row.task_id)} for row in rows])
-        return Exit.CLEAN
+        return end
     head = ["task", "status", "attempt", "updated", "function", "owner"]
     table = [
         [
@@ -52,7 +58,7 @@ def _run(options: argparse.Namespace) -> int:
         head.append("why nobody will pick it up")
         table = [[*cells, reasons[row.task_id]] for cells, row in zip(table, rows, strict=True)]
     print_table(head, table)
-    return Exit.CLEAN
+    return end
 
 
 COMMAND = Command(

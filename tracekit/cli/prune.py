@@ -29,16 +29,20 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from tracekit.durable.owning import existing_store
+    from tracekit.store.liveness import forget_dead
 
     now_ms = clock.now_ms()
     forget = None if options.forget_days is None else now_ms - round(options.forget_days * DAY_MS)
-    counts = existing_store(options.store).prune(
+    store = existing_store(options.store)
+    removed = store.prune(
         before_ms=now_ms - round(options.older_than_days * DAY_MS),
         keep_every=options.keep_every,
         forget_before_ms=forget,
     )
+    gone = forget_dead(store)
+    counts = dict(removed) | ({"worker": gone} if gone else {})
     if options.format == "json":
-        print_json(dict(counts))
+        print_json(counts)
     else:
         print_table(("table", "rows removed"), sorted(counts.items()))
     return Exit.CLEAN

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from tracekit.cli._store import add_format, add_store, inline, print_json, print_table
+from tracekit.cli._store import add_format, add_store, inline, print_json, print_table, say
 from tracekit.cli.command import Command, Exit, UsageError
+from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
     from tracekit.store.contract import ReviewRow
@@ -41,7 +42,10 @@ def _run(options: argparse.Namespace) -> int:
 def _list(options: argparse.Namespace) -> int:
     from tracekit.durable.owning import existing_store
 
-    rows = existing_store(options.store).reviews(open_only=not options.all)
+    damaged: list[TracekitError] = []
+    rows = existing_store(options.store).reviews(open_only=not options.all, damaged=damaged.append)
+    for error in damaged:
+        say(f"tracekit: {error}")
     if options.format == "json":
         print_json([_fields(row) for row in rows])
     else:
@@ -49,7 +53,9 @@ def _list(options: argparse.Namespace) -> int:
         print_table(
             head, [(r.review_id, r.task_id, r.reason, _panel(r)["break_point"], r.status) for r in rows]
         )
-    return Exit.WAITING if any(row.status == "open" for row in rows) else Exit.CLEAN
+    if any(row.status == "open" for row in rows):
+        return Exit.WAITING
+    return Exit.DAMAGE if damaged else Exit.CLEAN
 
 
 def _show(options: argparse.Namespace) -> int:

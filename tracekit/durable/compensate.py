@@ -7,6 +7,7 @@ An undo whose outcome is unknown waits for a person like any effect; a step with
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -62,7 +63,7 @@ def _plan(session: Session, review: ReviewRow) -> Op[None]:
     """Store the whole undo in one transaction with the use of the decision."""
     done = [row for row in session.effects.values() if _happened(row)]
     writes: list[Write] = []
-    for number, effect in enumerate(sorted(done, key=lambda row: -(row.outcome_ms or row.intent_ms)), 1):
+    for number, effect in enumerate(sorted(done, key=_when(session), reverse=True), 1):
         row, blobs = _compensation(session, number, effect)
         writes += [*blobs, PutCompensation(row)]
         session.compensations[row.ord] = row
@@ -74,6 +75,16 @@ def _plan(session: Session, review: ReviewRow) -> Op[None]:
         event("rollback", None, by=review.decided_by, steps=len(done)),
         durable=True,
     )
+
+
+def _when(session: Session) -> Callable[[EffectRow], tuple[int, int]]:
+    """Orders effects as they happened; within one millisecond as they were begun."""
+
+    def order(effect: EffectRow) -> tuple[int, int]:
+        step = session.steps.get(effect.place)
+        return effect.outcome_ms or effect.intent_ms, step.ord if step is not None else 0
+
+    return order
 
 
 def _happened(effect: EffectRow) -> bool:

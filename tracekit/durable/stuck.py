@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tracekit import clock
+from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.store.contract import Store, TaskRow
 from tracekit.store.liveness import Survey, survey
@@ -15,7 +16,10 @@ def stuck_reasons(store: Store, rows: Iterable[TaskRow]) -> dict[str, str]:
     seen = survey(store)
     found = {}
     for row in rows:
-        reason = _reason(store, row, seen)
+        try:
+            reason = _reason(store, row, seen)
+        except TracekitError as error:
+            reason = f"it can't be read: {error}"
         if reason is not None:
             found[row.task_id] = reason
     return found

@@ -11,11 +11,12 @@ Times in rows are milliseconds since the epoch, UTC.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
+from tracekit.errors import TracekitError
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
 
 
@@ -353,6 +354,9 @@ Write = (
     | AppendDecision
 )
 
+Damaged = Callable[[TracekitError], None]
+"""Is told of each row of a list that can't be trusted, which is then left out; without it the first one raises."""
+
 
 class Store(Protocol):
     """
@@ -440,11 +444,18 @@ class Store(Protocol):
         """History after *after_seq*, in order."""
 
     def tasks(
-        self, *, status: Sequence[TaskStatus] = (), after: str = "", limit: int = 1000
+        self,
+        *,
+        status: Sequence[TaskStatus] = (),
+        after: str = "",
+        limit: int = 1000,
+        damaged: Damaged | None = None,
     ) -> list[TaskRow]:
         """Tasks in the order of their id, after the id *after*."""
 
-    def reviews(self, *, open_only: bool = True, limit: int = 1000) -> list[ReviewRow]:
+    def reviews(
+        self, *, open_only: bool = True, limit: int = 1000, damaged: Damaged | None = None
+    ) -> list[ReviewRow]:
         """Questions to people, oldest first."""
 
     def decide(

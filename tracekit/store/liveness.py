@@ -97,8 +97,9 @@ def dead_workers(store: Store) -> list[str]:
 
 def forget_dead(store: Store) -> int:
     """Remove workers that are dead and own no open task, with their lock files; how many."""
-    owners = set(_owners(store))
-    gone = [name for name in survey(store).dead if name not in owners]
+    dead = survey(store).dead
+    owners = set(_owners(store)) if dead else set()
+    gone = [name for name in dead if name not in owners]
     for name in gone:
         store.forget_worker(name)
         if store.lock_folder is not None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from tracekit import clock
 from tracekit.model import TaskStatus
 from tracekit.store.base import Result, RuleStore, closed
-from tracekit.store.contract import EventRow, PutBlob, ReviewRow, TaskRow, TaskState, WorkerRow
+from tracekit.store.contract import Damaged, EventRow, PutBlob, ReviewRow, TaskRow, TaskState, WorkerRow
 from tracekit.store.gathering import Parts, body_hashes
 from tracekit.store.memory_tables import MemoryTransaction, Tables
 from tracekit.store.retention import SWEEP_GRACE_MS
@@ -81,7 +81,12 @@ class MemoryStore(RuleStore):
             return sorted(rows, key=lambda row: row.seq)[:limit]
 
     def tasks(
-        self, *, status: Sequence[TaskStatus] = (), after: str = "", limit: int = 1000
+        self,
+        *,
+        status: Sequence[TaskStatus] = (),
+        after: str = "",
+        limit: int = 1000,
+        damaged: Damaged | None = None,
     ) -> list[TaskRow]:
         with self._open() as tables:
             rows = (
@@ -91,7 +96,9 @@ class MemoryStore(RuleStore):
             )
             return sorted(rows, key=lambda row: row.task_id)[:limit]
 
-    def reviews(self, *, open_only: bool = True, limit: int = 1000) -> list[ReviewRow]:
+    def reviews(
+        self, *, open_only: bool = True, limit: int = 1000, damaged: Damaged | None = None
+    ) -> list[ReviewRow]:
         with self._open() as tables:
             rows = (row for row in tables.reviews.values() if row.status == "open" or not open_only)
             return sorted(rows, key=lambda row: (row.created_ms, row.review_id))[:limit]

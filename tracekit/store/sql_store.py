@@ -11,7 +11,7 @@ import orjson
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.store.base import Result, RuleStore
-from tracekit.store.contract import EventRow, ReviewRow, TaskRow, TaskState, WorkerRow
+from tracekit.store.contract import Damaged, EventRow, ReviewRow, TaskRow, TaskState, WorkerRow
 from tracekit.store.gathering import Parts, body_hashes
 from tracekit.store.sealed import Bodies
 from tracekit.store.sql_transaction import Execute, blob_checksum
@@ -59,13 +59,20 @@ class SqlStore(RuleStore):
         return self._list(EVENT, "events_of", task_id=task_id, after_seq=after_seq, limit=limit)
 
     def tasks(
-        self, *, status: Sequence[TaskStatus] = (), after: str = "", limit: int = 1000
+        self,
+        *,
+        status: Sequence[TaskStatus] = (),
+        after: str = "",
+        limit: int = 1000,
+        damaged: Damaged | None = None,
     ) -> list[TaskRow]:
         statuses = self._to_list([each.value for each in status])
-        return self._list(TASK, "tasks_list", after=after, statuses=statuses, limit=limit)
+        return self._listed(TASK, "tasks_list", damaged, after=after, statuses=statuses, limit=limit)
 
-    def reviews(self, *, open_only: bool = True, limit: int = 1000) -> list[ReviewRow]:
-        return self._list(REVIEW, "reviews_all", open_only=open_only, limit=limit)
+    def reviews(
+        self, *, open_only: bool = True, limit: int = 1000, damaged: Damaged | None = None
+    ) -> list[ReviewRow]:
+        return self._listed(REVIEW, "reviews_all", damaged, open_only=open_only, limit=limit)
 
     def workers(self) -> list[WorkerRow]:
         return self._list(WORKER, "workers_all")
@@ -92,6 +99,20 @@ class SqlStore(RuleStore):
 
     def _list(self, table: Table[Row], statement: str, **params: Any) -> list[Row]:
         return self._read(lambda execute: self._rows(execute, table, statement, **params))
+
+    def _listed(self, table: Table[Row], statement: str, damaged: Damaged | None, **params: Any) -> list[Row]:
+        """As `_list`, but one damaged row does not hide the others from whoever wants to be told of it."""
+        if damaged is None:
+            return self._list(table, statement, **params)
+        rows = []
+        for values in self._read(lambda execute: execute(statement, params)):
+            try:
+                rows.append(table.row(values, self._bodies))
+            except TracekitError as error:
+                if error.code != "store.damaged":
+                    raise
+                damaged(error)
+        return rows
 
     def _rows(self, execute: Execute, table: Table[Row], statement: str, **params: Any) -> list[Row]:
         return [table.row(values, self._bodies) for values in execute(statement, params)]
