@@ -10,7 +10,8 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
@@ -58,6 +59,26 @@ handler: ContextVar[ToolHandler | None] = ContextVar("tracekit_tool_handler", de
 
 current_key: ContextVar[str | None] = ContextVar("tracekit_idempotency_key", default=None)
 """The key of the effect that is being dispatched; set by the ledger."""
+
+_call_id: ContextVar[str | None] = ContextVar("tracekit_call_id", default=None)
+
+
+@contextmanager
+def carrying_out(call_id: str | None) -> Iterator[None]:
+    """A block in which the first tool that runs is the call *call_id* of the model."""
+    token = _call_id.set(call_id)
+    try:
+        yield
+    finally:
+        _call_id.reset(token)
+
+
+def take_call_id() -> str | None:
+    """Id of the call that is carried out here, for the first who asks: tools that it calls in turn are other calls."""
+    found = _call_id.get()
+    if found is not None:
+        _call_id.set(None)
+    return found
 
 
 running_tasks: set[int] = set()
@@ -343,7 +364,12 @@ def _begin(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     effect = {"risk": policy.effect.value, "idempotent": policy.idempotent, "key": None, "status": None}
     is_read = policy.effect is EffectRisk.READ
     return recorder().begin(
-        StepKind.TOOL, called.name, tool_name=called.name, input=received, effect=None if is_read else effect
+        StepKind.TOOL,
+        called.name,
+        tool_name=called.name,
+        call_id=take_call_id(),
+        input=received,
+        effect=None if is_read else effect,
     )
 
 

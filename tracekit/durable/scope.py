@@ -29,7 +29,7 @@ from tracekit.errors import TracekitError
 from tracekit.model import EffectRisk, StepStatus, TaskStatus
 from tracekit.snapshot import canonical, digest
 from tracekit.store.contract import Lease, Store, TaskRow, TaskState, UpdateTask
-from tracekit.tools import Tool, handler, running_tasks
+from tracekit.tools import Tool, handler, running_tasks, take_call_id
 
 
 class Guard:
@@ -54,7 +54,7 @@ class Guard:
                 f"scope {self.task_id!r} was left at its end before, and {tool.name} is not among what it did; "
                 "a run that is to do more needs an id of its own",
             )
-        op = tool_call(self._session, place, Asked(tool, named))
+        op = tool_call(self._session, place, Asked(tool, named, call_id=take_call_id()))
         return shell_async.drive(self._session, op) if tool.is_async else shell_sync.drive(self._session, op)
 
     def _place(self, tool: Tool[Any, Any], named: dict[str, Any]) -> str:
