@@ -18,6 +18,7 @@ from typing import Any
 
 from tracekit.config import settings
 from tracekit.errors import TracekitError
+from tracekit.folders import make_private
 
 KEY_VARIABLE = "TRACEKIT_KEY"
 _MIN_KEY_CHARS = 32
@@ -93,7 +94,7 @@ def load_key(home: Path) -> bytes:
 
 def _key_of_file(path: Path) -> bytes:
     if not path.exists():
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         made = path.with_name(f".key.{os.getpid()}.{secrets.token_hex(4)}")
         fd = os.open(made, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "w") as file:

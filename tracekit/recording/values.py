@@ -9,6 +9,7 @@ from typing import Any
 
 import orjson
 
+from tracekit.folders import make_private
 from tracekit.snapshot import Redact, digest, log_bytes, marker, plain_json, to_log
 
 _LABELS_REMEMBERED = 4096
@@ -85,7 +86,7 @@ def write_blob(folder: Path, name: str, data: bytes) -> None:
     path = folder / name
     if path.exists():
         return
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(folder)
     part = folder / f".{name}.{os.getpid()}"
     fd = os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:

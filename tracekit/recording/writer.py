@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tracekit import clock
+from tracekit.folders import make_private
 from tracekit.recording import lines
 from tracekit.recording.identity import ProcessIdentity
 
@@ -160,7 +161,7 @@ class LogWriter:
             raise
 
     def _open_next(self) -> None:
-        self._traces.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(self._traces)
         path, fd = self._new_file()
         # on a file system without locks liveness is told by the pid alone
         with contextlib.suppress(OSError):

@@ -17,6 +17,7 @@ from urllib.parse import quote
 from weakref import WeakSet
 
 from tracekit import clock, machine
+from tracekit.folders import make_private
 from tracekit.model import TaskStatus
 from tracekit.store.contract import Store, WorkerRow
 
@@ -135,7 +136,7 @@ def _lock_path(store: Store, worker_id: str) -> Path:
 
 
 def _take_lock(path: Path) -> int:
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(path.parent)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     return descriptor

@@ -18,6 +18,7 @@ from typing import Any
 import apsw
 
 from tracekit.errors import TracekitError
+from tracekit.folders import make_private
 from tracekit.store import queries
 
 APPLICATION_ID = 0x746B7374
@@ -44,7 +45,7 @@ class Connection:
         self._synchronous = ""
         self._statements = queries.statements("sqlite")
         if writable:
-            _make_private(path)
+            _make_file(path)
         with self.translated():
             self._db = apsw.Connection(str(path), flags=_WRITE if writable else _READ, vfs=vfs)
             self._db.set_busy_handler(_patience(busy_s))
@@ -230,10 +231,10 @@ def _patience(busy_s: float) -> Any:
     return wait
 
 
-def _make_private(path: Path) -> None:
+def _make_file(path: Path) -> None:
     """Create the file for its owner's eyes only; SQLite gives its side files the same mode."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private(path.parent)
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     except FileExistsError:
         return

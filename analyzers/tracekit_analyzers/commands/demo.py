@@ -24,6 +24,7 @@ from typing import Any
 import duckdb  # noqa: F401  a missing extra is told before the first act, not in the second
 
 from tracekit.cli.command import Command, UsageError
+from tracekit.folders import make_private
 from tracekit.testing.loopback import Fault
 from tracekit.testing.model_server import ModelServer
 from tracekit.testing.world import World
@@ -165,7 +166,7 @@ def _clear(home: Path) -> None:
                 f"{home} is not empty and no earlier demo made it: choose another folder with --home"
             )
         shutil.rmtree(home)
-    home.mkdir(parents=True, exist_ok=True)
+    make_private(home)
 
 
 def _environment(home: Path, world: World, model: ModelServer) -> dict[str, str]:
