@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tracekit import clock
 from tracekit.errors import TracekitError
 
 _WORD = re.compile(r'!?(?:[^\s"]+"[^"]*"|"[^"]*"|\S+)')
@@ -107,9 +108,7 @@ def _age(word: str, _field: str, op: str, value: str) -> Condition:
     if match is None or op not in ("<", ">", "<=", ">="):
         raise _wrong(word, "an age reads like age<2h (s, m, h, d, w)")
     seconds = float(match[1]) * _UNIT_S[match[2]]
-    return Condition(
-        f"coalesce(epoch(cast(now() as timestamp)) - epoch(t.started_at) {op} ?, false)", (seconds,)
-    )
+    return Condition(f"coalesce(? - epoch(t.started_at) {op} ?, false)", (clock.now_ns() / 1e9, seconds))
 
 
 def _wrong(word: str, why: str) -> TracekitError:

@@ -12,6 +12,8 @@ import duckdb
 
 from tracekit_analyzers import console, filtering, relate, rows, tree
 from tracekit_analyzers.engine import Engine, silent
+from tracekit_analyzers.files import inside
+from tracekit_analyzers.glance import Glance
 from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, TraceVerdict
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.views import (
@@ -37,15 +39,25 @@ class Session:
         paths: Files, folders, glob patterns, or `-`.
         reader: Name of the reader to use for all files; by default each file is asked which format it is.
         diagnose: False leaves the failure classes out, for those who only query.
+        early_rows: For screens: rows of the list of traces come from a first look, while reading goes on behind it
+            (told as the stage `rows`), and memory is kept small rather than the reading fast.
     """
 
     def __init__(
-        self, paths: Sequence[Path | str], reader: str | None = None, *, diagnose: bool = True
+        self,
+        paths: Sequence[Path | str],
+        reader: str | None = None,
+        *,
+        diagnose: bool = True,
+        early_rows: bool = False,
     ) -> None:
         self.paths: Sequence[Path] = tuple(Path(path) for path in paths)
         self._given = tuple(str(path) for path in paths)
         self._reader, self._diagnosing = reader, diagnose
+        self._early_rows = early_rows
         self._engine: Engine | None = None
+        self._glance: Glance | None = None
+        """Answers for the list of traces before there is an engine."""
         self._seen: Seen = ()
         self._loading = threading.RLock()
         """Held while files are read: one reading at a time."""
@@ -69,6 +81,7 @@ class Session:
             if self._engine is not None and seen == self._seen:
                 return
             tell = progress or silent
+            self._look_early(tell)
             engine = Engine(
                 self._given,
                 reader=self._reader,
@@ -87,6 +100,22 @@ class Session:
             self._use(engine, diagnosed=True)
             self._seen = seen
 
+    def _look_early(self, tell: Callable[[Progress], None]) -> None:
+        """Before the first reading of a large log: rows from a first look at it."""
+        if not self._early_rows or self._engine is not None or self._reader is not None:
+            return
+        glance = Glance()
+        for _ in glance.looks(self._given):
+            self._glance = glance
+            tell(Progress("", 0, 0, "rows"))
+        if self._glance is None:
+            glance.close()
+
+    def _end_glance(self) -> None:
+        if self._glance is not None:
+            self._glance.close()
+            self._glance = None
+
     def _told(self, engine: Engine, said: Progress, tell: Callable[[Progress], None]) -> None:
         if said.stage == "diagnosing" and self._engine is None:
             # The first reading: its rows are shown while it is being judged.
@@ -99,6 +128,7 @@ class Session:
             self._tree.cache_clear()
             if old is not None and old is not engine:
                 old.close()
+            self._end_glance()
         self._ready.set()
 
     def _wait_for_verdicts(self) -> None:
@@ -110,11 +140,13 @@ class Session:
         found: list[tuple[str, int, int]] = []
         for given in self._given:
             path = Path(given)
-            files = sorted(path.rglob("*")) if path.is_dir() else [path]
-            for file in files:
-                if file.is_file():
+            for file in inside(path) if path.is_dir() else [path]:
+                try:
                     stat = file.stat()
-                    found.append((str(file), stat.st_size, stat.st_mtime_ns))
+                except FileNotFoundError:
+                    # Gone since the folder was listed, or a pattern.
+                    continue
+                found.append((str(file), stat.st_size, stat.st_mtime_ns))
         return tuple(found)
 
     @property
@@ -145,6 +177,12 @@ class Session:
         finally:
             cursor.close()
 
+    def _ask_early(self, sql: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
+        """What the first look says, as long as there is nothing better."""
+        glance = self._glance if self._engine is None else None
+        found = glance.ask(sql, parameters) if glance is not None else None
+        return self._ask(sql, parameters) if found is None else found
+
     def traces(
         self,
         *,
@@ -160,10 +198,12 @@ class Session:
             " and (t.code is not null or t.status in ('error', 'killed'))" if errors_only else ""
         )
         order = rows.order(sort)
-        counted = self._ask(
+        # Terms of a filter look into steps, which only the reading itself knows.
+        ask = self._ask if filter else self._ask_early
+        counted = ask(
             f"select count(*), count(*) filter ({'where ' + chosen}) from log.trace_rows t", where.parameters
         )
-        found = self._ask(
+        found = ask(
             f"select {rows.TRACE_COLUMNS} from log.trace_rows t where {chosen} order by {order}, t.first_n limit ? offset ?",
             (*where.parameters, limit, offset),
         )
@@ -282,6 +322,7 @@ class Session:
     def close(self) -> None:
         """Let go of the database and its temporary files."""
         with self._lock:
+            self._end_glance()
             if self._engine is not None:
                 self._engine.close()
                 self._engine = None

@@ -172,7 +172,7 @@ class Progress:
     done_bytes: int
     total_bytes: int
     stage: str
-    """`reading`, `relations`, `diagnosing` or `done`."""
+    """`rows` (the list of traces may be asked), `reading`, `relations`, `diagnosing` (all but verdicts) or `done`."""
 
 
 class Analysis(Protocol):
