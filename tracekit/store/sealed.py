@@ -1,5 +1,5 @@
 """
-Bodies on their way to and from the disk: sealed when they hold a secret, or all of them when the user wants that.
+Bodies on their way to and from the disk: packed; sealed when they hold a secret, or all when the user wants that.
 
 The store knows no cryptography: it is given a `Sealer`, and where none is given it takes `tracekit.sealing`, whose
 key lies outside the store. A body that has to be sealed and can't be is refused, never written plain.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import zlib
 from importlib import import_module
 from typing import Protocol, cast
 
@@ -16,7 +17,15 @@ from tracekit.errors import TracekitError
 from tracekit.snapshot import digest
 
 PLAIN = "plain"
+PACKED = "zlib"
 SEALED = "sealed"
+
+PACK_FROM_BYTES = 256
+PACK_LEVEL = 1
+"""
+Fifteen microseconds for 2 KB, against milliseconds for the disk. A reply names its text several times over, and two rows
+of 2 KB do not share a page of 4: without packing a conversation takes ten times its bytes.
+"""
 
 _MARK = "$sealed:"
 _ESCAPE = "$plain:"
@@ -43,17 +52,27 @@ class Bodies:
         """Codec and stored form of *data*."""
         if secret or self._seal_all:
             return SEALED, self._sealer_or_default().seal(data)
-        return PLAIN, data
+        packed = zlib.compress(data, PACK_LEVEL) if len(data) >= PACK_FROM_BYTES else data
+        return (PACKED, packed) if len(packed) < len(data) else (PLAIN, data)
 
     def read_blob(self, codec: str, stored: bytes, *, hash: str) -> bytes:
         """The body named *hash*; `store.damaged` when what is there is not what was put."""
         try:
-            data = self._open(stored) if codec == SEALED else stored
-        except ValueError as error:
+            data = self._decode(codec, stored)
+        except (ValueError, zlib.error) as error:
             raise _blob_damaged(hash, str(error)) from error
-        if codec not in (PLAIN, SEALED) or digest(data) != hash:
+        if digest(data) != hash:
             raise _blob_damaged(hash, "its content has another hash")
         return data
+
+    def _decode(self, codec: str, stored: bytes) -> bytes:
+        if codec == SEALED:
+            return self._open(stored)
+        if codec == PACKED:
+            return zlib.decompress(stored)
+        if codec != PLAIN:
+            raise ValueError(f"its codec {codec!r} is none that this tracekit knows")
+        return stored
 
     def write_text(self, text: str) -> str:
         """Stored form of a text column."""
