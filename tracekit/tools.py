@@ -60,25 +60,38 @@ handler: ContextVar[ToolHandler | None] = ContextVar("tracekit_tool_handler", de
 current_key: ContextVar[str | None] = ContextVar("tracekit_idempotency_key", default=None)
 """The key of the effect that is being dispatched; set by the ledger."""
 
-_call_id: ContextVar[str | None] = ContextVar("tracekit_call_id", default=None)
+
+class Carrying:
+    """A call of the model that a framework is carrying out."""
+
+    def __init__(self, call_id: str | None) -> None:
+        self.call_id = call_id
+        self.is_taken = False
+        """Whether a tool of ours ran for it, and so recorded it."""
+
+
+carrying: ContextVar[Carrying | None] = ContextVar("tracekit_carrying", default=None)
+"""The call that the first tool to run here is."""
 
 
 @contextmanager
-def carrying_out(call_id: str | None) -> Iterator[None]:
+def carrying_out(call_id: str | None) -> Iterator[Carrying]:
     """A block in which the first tool that runs is the call *call_id* of the model."""
-    token = _call_id.set(call_id)
+    call = Carrying(call_id)
+    token = carrying.set(call)
     try:
-        yield
+        yield call
     finally:
-        _call_id.reset(token)
+        carrying.reset(token)
 
 
 def take_call_id() -> str | None:
     """Id of the call that is carried out here, for the first who asks: tools that it calls in turn are other calls."""
-    found = _call_id.get()
-    if found is not None:
-        _call_id.set(None)
-    return found
+    call = carrying.get()
+    if call is None or call.is_taken:
+        return None
+    call.is_taken = True
+    return call.call_id
 
 
 running_tasks: set[int] = set()

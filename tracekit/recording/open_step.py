@@ -161,8 +161,13 @@ class OpenStep:
         tries: int | None = None,
         reinfers: int | None = None,
         attributes: Mapping[str, Any] | None = None,
+        input: Any = NOT_GIVEN,
     ) -> None:
-        """End the step once: the end line and the end of the span; never raises."""
+        """
+        End the step once: the end line and the end of the span; never raises.
+
+        *input* is for a step whose start did not know yet what it received.
+        """
         if self._finished or self._pid != os.getpid():
             return  # a forked child leaves the steps of its parent to the parent
         try:
@@ -183,6 +188,7 @@ class OpenStep:
                 checkpoint or said.checkpoint,
                 tries or said.tries,
                 said.reinfers if reinfers is None else reinfers,
+                input=input,
             )
             if self._exact:
                 end = end._replace(**self._exact)
@@ -197,8 +203,16 @@ class OpenStep:
             self._said = self._said._replace(**fields)
 
     def exact(self, **fields: Any) -> None:
-        """Take over what was seen on the wire: it has the last word, also over `finish`."""
+        """Take over what was seen on the wire (fields of `StepEnd`): it has the last word, also over `finish`."""
         self._exact = {**(self._exact or {}), **fields}
+
+    def demote(self) -> None:
+        """Make a tool step a plain one: the tool itself recorded the call, and it counts once."""
+        if self._finished:
+            return
+        if self._fixed is not None:
+            self._fixed = {**self._fixed, "kind": StepKind.STEP.value}
+        self.span.set_attribute(semconv.KIND, StepKind.STEP.value)
 
     def _finish(self, end: StepEnd) -> None:
         log, fixed = self._log, self._fixed

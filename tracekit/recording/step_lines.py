@@ -57,6 +57,7 @@ class StepEnd(NamedTuple):
     tries: int | None = None
     reinfers: int | None = None
     attributes: Mapping[str, Any] | None = None
+    input: Any = NOT_GIVEN
 
 
 def with_safe_names(start: StepStart, values: Values) -> StepStart:
@@ -145,6 +146,8 @@ def end_line(
     """The line that is written when a step ends, times excepted; *end* holds what changed since the start."""
     line = {**fixed, "status": end.status.value}
     _add_changing(line, end, attributes, values)
+    if end.input is not NOT_GIVEN and options.capture_input:
+        line["input_snapshot"] = values.fragment(end.input)
     if end.output is not NOT_GIVEN and options.capture_output:
         line["output_snapshot"] = values.fragment(end.output)
     if end.raw is not None and options.capture_output:

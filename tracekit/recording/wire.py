@@ -131,6 +131,8 @@ def _content_at_start(start: StepStart, log: StepLog) -> dict[str, Any]:
 
 def _content_at_end(end: StepEnd, log: StepLog) -> dict[str, Any]:
     told: dict[str, Any] = {}
+    if end.input is not NOT_GIVEN:
+        told[semconv.INPUT] = _json(end.input, log)
     if end.output is not NOT_GIVEN:
         told[semconv.OUTPUT] = _json(end.output, log)
     if end.raw is not None:

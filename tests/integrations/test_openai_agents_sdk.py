@@ -1,0 +1,114 @@
+"""OpenAI's Agents SDK, run against a model on loopback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import agents
+import openai as openai_sdk
+import pytest
+from agents import Agent, OpenAIChatCompletionsModel, Runner, function_tool
+
+import tracekit
+from tracekit.integrations import openai_agents
+
+ARGUMENTS = '{"order_id":  "A-1024"}'
+
+
+def completion(text: str | None = None, call: str | None = None) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if call:
+        function = {"name": call, "arguments": ARGUMENTS}
+        message["tool_calls"] = [{"id": "call_1", "type": "function", "function": function}]
+    return {
+        "id": "c", "object": "chat.completion", "created": 1, "model": "scripted-1",
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 2, "completion_tokens": 3, "total_tokens": 5},
+    }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def instrumented(home: Any) -> None:
+    agents.set_trace_processors([])  # nothing is sent to the vendor
+    openai_agents._is_added = False
+    openai_agents.instrument()
+
+
+def agent(provider: Any, *tools: Any) -> Agent[Any]:
+    client = openai_sdk.AsyncOpenAI(api_key="k", base_url=f"{provider.url}/v1", max_retries=0)
+    model = OpenAIChatCompletionsModel(model="m", openai_client=client)
+    return Agent(name="refunds", instructions="You refund.", tools=list(tools), model=model)
+
+
+async def test_a_run_is_a_tree_of_agent_model_and_tool_steps(provider: Any, answer: Any, steps: Any) -> None:
+    @function_tool
+    def find_order(order_id: str) -> str:
+        """Find an order."""
+        return f"{order_id} was delivered"
+
+    provider.answers(answer(completion(call="find_order")), answer(completion("Done.")))
+
+    result = await Runner.run(agent(provider, find_order), "A-1024 broke.")
+
+    assert result.final_output == "Done."
+    found = steps()
+    by_id = {step["step_id"]: step for step in found}
+    models = [step for step in found if step["kind"] == "model"]
+    (tool,) = [step for step in found if step["kind"] == "tool"]
+    assert [step["model_raw_output"] for step in models] == [ARGUMENTS, "Done."]
+    assert (tool["tool_name"], tool["status"], tool["output_snapshot"]) == (
+        "find_order",
+        "ok",
+        "A-1024 was delivered",
+    )
+    assert (tool["input_snapshot"], tool["model_raw_output"]) == ({"order_id": "A-1024"}, ARGUMENTS)
+    assert {step["status"] for step in found} == {"ok"}
+    assert len({step["trace_id"] for step in found}) == 1
+    for step in (tool, *models):
+        above, names = step, []
+        while above["parent_step_id"]:
+            above = by_id[above["parent_step_id"]]
+            names.append((above["kind"], above["name"]))
+        assert ("agent", "refunds") in names
+
+
+async def test_a_tracekit_tool_inside_is_the_one_tool_step_and_is_guarded(
+    provider: Any, answer: Any, steps: Any
+) -> None:
+    paid: list[str] = []
+
+    @tracekit.tool(effect="payment", name="refund")
+    def pay(order_id: str) -> str:
+        paid.append(tracekit.idempotency_key() or "")
+        return "paid"
+
+    @function_tool(name_override="refund")
+    def refund(order_id: str) -> str:
+        """Pay back."""
+        return str(pay(order_id))
+
+    for _ in range(2):
+        provider.answers(answer(completion(call="refund")), answer(completion("Done.")))
+        with tracekit.task_scope("ticket-1"):
+            await Runner.run(agent(provider, refund), "A-1024 broke.")
+
+    assert len(paid) == 1
+    assert paid[0]
+    (tool,) = [step for step in steps() if step["kind"] == "tool"]
+    assert tool["effect"]["status"] == "success"
+
+
+async def test_an_error_of_a_tool_is_told(provider: Any, answer: Any, steps: Any) -> None:
+    @function_tool(failure_error_function=None)
+    def find_order(order_id: str) -> str:
+        """Find an order."""
+        raise LookupError(order_id)
+
+    provider.answers(answer(completion(call="find_order")))
+
+    with pytest.raises(Exception, match="A-1024"):
+        await Runner.run(agent(provider, find_order), "A-1024 broke.")
+
+    (tool,) = [step for step in steps() if step["kind"] == "tool"]
+    assert tool["status"] == "error"
+    assert "A-1024" in tool["error_message"]
