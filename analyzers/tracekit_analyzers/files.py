@@ -8,6 +8,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 from tracekit.errors import TracekitError
 from tracekit_analyzers.model import InputFile
@@ -16,7 +17,7 @@ HEAD_BYTES = 64 * 1024
 STDIN = "-"
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _NEVER = (".db-wal", ".db-shm", ".tmp", ".md", ".lock", ".tracekit-index")
-_FOLDERS_OF_A_HOME = frozenset(("blobs",))
+_FOLDERS_OF_A_HOME = frozenset(("blobs", "recoveries"))
 
 
 def find(paths: Sequence[str | Path], spool: Path) -> list[InputFile]:
@@ -46,7 +47,7 @@ def _behind(given: str, spool: Path) -> Iterator[tuple[Path, str]]:
         return
     path = Path(given)
     if path.is_dir():
-        yield from ((file, str(file)) for file in _inside(path))
+        yield from ((file, str(file)) for file in inside(path))
     elif path.exists():
         yield path, given
     else:
@@ -60,21 +61,23 @@ def _behind(given: str, spool: Path) -> Iterator[tuple[Path, str]]:
                 "input.missing", f"expected a log file, a folder or a pattern, found nothing at {given!r}"
             )
         for match in matches:
-            yield from ((file, str(file)) for file in (_inside(match) if match.is_dir() else [match]))
+            yield from ((file, str(file)) for file in (inside(match) if match.is_dir() else [match]))
 
 
-def _inside(folder: Path) -> list[Path]:
+def inside(folder: Path) -> list[Path]:
     """Files of a folder that may be logs; of a tracekit home only its traces."""
     top = folder / "traces" if (folder / "traces").is_dir() else folder
     return sorted(
         path
         for path in top.rglob("*")
-        if path.is_file() and not path.name.endswith(_NEVER) and not _hidden(path.relative_to(top))
+        if path.is_file() and may_be_log(path.relative_to(top))
     )
 
 
-def _hidden(relative: Path) -> bool:
-    return any(part.startswith(".") or part in _FOLDERS_OF_A_HOME for part in relative.parts)
+def may_be_log(relative: Path) -> bool:
+    """Whether a file at *relative* in a folder is read when the folder is named: not hidden, no blob, no side file."""
+    hidden = any(part.startswith(".") or part in _FOLDERS_OF_A_HOME for part in relative.parts)
+    return not hidden and not relative.name.endswith(_NEVER)
 
 
 def _opened(path: Path, name: str) -> InputFile:
@@ -96,18 +99,23 @@ def packed(path: Path) -> bool:
 def head(path: Path) -> bytes:
     """First 64 KiB of the file, unpacked; what a broken archive still gives."""
     with path.open("rb") as stream:
-        magic = stream.read(4)
-        stream.seek(0)
-        try:
-            if magic[:2] == _GZIP:
-                return gzip.GzipFile(fileobj=stream).read(HEAD_BYTES)
-            if magic == _ZSTD:
-                import zstandard
+        return unpacked_head(stream)
 
-                return zstandard.ZstdDecompressor().stream_reader(stream).read(HEAD_BYTES)
-        except (EOFError, gzip.BadGzipFile, zstandard_error()):
-            return b""
-        return stream.read(HEAD_BYTES)
+
+def unpacked_head(stream: BinaryIO) -> bytes:
+    """First 64 KiB of *stream*, which stands at its beginning and can go back there, unpacked."""
+    magic = stream.read(4)
+    stream.seek(0)
+    try:
+        if magic[:2] == _GZIP:
+            return gzip.GzipFile(fileobj=stream).read(HEAD_BYTES)
+        if magic == _ZSTD:
+            import zstandard
+
+            return zstandard.ZstdDecompressor().stream_reader(stream).read(HEAD_BYTES)
+    except (EOFError, gzip.BadGzipFile, zstandard_error()):
+        return b""
+    return stream.read(HEAD_BYTES)
 
 
 def zstandard_error() -> type[Exception]:

@@ -69,12 +69,18 @@ def steps_and_traces(con: duckdb.DuckDBPyConnection) -> int:
     Returns the number of buckets into which the traces were put.
     """
     con.execute(statement("message_lines"))
+    buckets = steps(con)
+    con.execute(statement("traces"))
+    con.execute("drop table lines")
+    return buckets
+
+
+def steps(con: duckdb.DuckDBPyConnection) -> int:
+    """Make `log.steps`; returns the number of buckets into which the traces were put."""
     count = con.execute("select count(*) from lines where record = 'step'").fetchone()
     buckets = max(1, -(-(count[0] if count else 0) // BUCKET_STEPS))
     for bucket in range(buckets):
         _fold_bucket(con, bucket, buckets)
-    con.execute(statement("traces"))
-    con.execute("drop table lines")
     return buckets
 
 

@@ -35,6 +35,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", metavar="FILE", help="write the report there instead of to standard output"
     )
+    parser.add_argument(
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="where the work is done: this machine, or Apache Spark (local)",
+    )
+    parser.add_argument(
+        "--master", metavar="URL", help="of Spark, such as spark://host:7077, yarn, k8s://..., local[4]"
+    )
+    parser.add_argument(
+        "--conf", metavar="KEY=VALUE", action="append", default=[], help="a setting of Spark; may be repeated"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -42,15 +54,33 @@ def run(options: argparse.Namespace) -> int:
     wanted = [name.strip() for name in options.fail_on.split(",") if name.strip()]
     _known(wanted)
     bar = Bar()
-    with ExitStack() as stack:
-        stack.callback(bar.clear)
-        engine = stack.enter_context(Engine(options.paths, reader=options.reader, tell=bar))
-        engine.load()
-        result = of(engine)
-    bar.clear()
+    try:
+        result = _on_spark(options, bar) if options.engine == "spark" else _here(options, bar)
+    finally:
+        bar.clear()
     with ExitStack() as stack:
         writer(options.format)(result, _target(options.output, options.format, stack))
     return exit_code(result, wanted)
+
+
+def _here(options: argparse.Namespace, bar: Bar) -> Result:
+    if options.master or options.conf:
+        raise UsageError("--master and --conf are for --engine spark")
+    with Engine(options.paths, reader=options.reader, tell=bar) as engine:
+        engine.load()
+        return of(engine)
+
+
+def _on_spark(options: argparse.Namespace, bar: Bar) -> Result:
+    from tracekit_analyzers.spark.cluster import analyze
+
+    conf = {}
+    for setting in options.conf:
+        name, equals, value = setting.partition("=")
+        if not equals:
+            raise UsageError(f"--conf: expected KEY=VALUE, got {setting!r}")
+        conf[name] = value
+    return analyze(options.paths, master=options.master, conf=conf, reader=options.reader, tell=bar)
 
 
 def exit_code(result: Result, wanted: list[str]) -> int:
