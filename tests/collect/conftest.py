@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,14 +17,14 @@ import pytest
 class Receiver:
     """`tracekit collect` in a process of its own."""
 
-    def __init__(self, home: Path, *arguments: str, env: Mapping[str, str] | None = None) -> None:
+    def __init__(self, home: Path, *arguments: str, **options: Any) -> None:
         self.home = home
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tracekit", "collect", "--port", "0", "--home", str(home), *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env=env,
+            **options,
         )
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
