@@ -98,6 +98,20 @@ async def test_a_tracekit_tool_inside_is_the_one_tool_step_and_is_guarded(
     assert tool["effect"]["status"] == "success"
 
 
+async def test_a_tracekit_tool_can_be_handed_over_as_it_is(provider: Any, answer: Any, steps: Any) -> None:
+    @tracekit.tool(effect="read")
+    def find_order(order_id: str) -> str:
+        """Find an order."""
+        return order_id
+
+    provider.answers(answer(completion(call="find_order")), answer(completion("Done.")))
+
+    await Runner.run(agent(provider, function_tool(find_order)), "A-1024 broke.")
+
+    (tool,) = [step for step in steps() if step["kind"] == "tool"]
+    assert (tool["input_snapshot"], tool["output_snapshot"]) == ({"order_id": "A-1024"}, "A-1024")
+
+
 async def test_an_error_of_a_tool_is_told(provider: Any, answer: Any, steps: Any) -> None:
     @function_tool(failure_error_function=None)
     def find_order(order_id: str) -> str:
