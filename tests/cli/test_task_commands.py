@@ -27,7 +27,10 @@ def refund(run, amount):
     """Pay it back."""
     if os.environ.get("BREAK"):
         raise ValueError("\\x1b[31mred\\x1b[0m")
-    return run.tool(pay, amount)
+    receipt = run.tool(pay, amount)
+    if os.environ.get("BREAK_AFTER"):
+        raise ValueError("after")
+    return receipt
 
 if __name__ == "__main__":
     tracekit.init(service="agent")
@@ -140,3 +143,38 @@ def test_a_worker_runs_what_was_submitted(shell: Shell) -> None:
     assert worker.stdout.split("\t")[:2] == ["w", "done"]
     assert shell.run("prune", "--older-than-days", "0").returncode == 0
     assert "ok" in shell.run("doctor").stdout
+
+
+def test_going_back_to_a_step_shows_what_was_done_since_and_asks(shell: Shell) -> None:
+    assert shell.run("start").returncode == 0
+
+    told = shell.run("plan", "t", "--from", "1", "--format", "json")
+    assert told.returncode == 0
+    plan = json.loads(told.stdout)
+    assert (plan["action"], plan["effects"][0]["tool"], plan["again"]) == ("restore", "pay", ["pay at 1"])
+    judged = shell.run("plan", "t", "--from", "1", "--failure", "context.truncated", "--format", "json")
+    assert json.loads(judged.stdout)["rule_id"] == "context.restore"
+    looped = shell.run("plan", "t", "--from", "1", "--failure", "orchestration.loop")
+    assert looped.returncode == 5
+
+    asked = shell.run("fork", "t", "--at", "1", "--run", "--app", "agent.py")
+    assert asked.returncode == 5
+    assert "pay at 1 (payment, success)" in asked.stderr
+    kept = shell.run(
+        "fork", "t", "--at", "1", "--id", "t2", "--run", "--effects", "keep", "--app", "agent.py"
+    )
+    assert (kept.returncode, json.loads(kept.stdout)) == (0, "receipt")
+    assert (shell.folder / "world.txt").read_text() == "paid\n"
+
+
+def test_resume_from_a_step_ends_the_task_and_names_the_one_that_goes_on(shell: Shell) -> None:
+    assert shell.run("start", BREAK_AFTER="1").returncode == 1
+
+    done = shell.run("resume", "t", "--from", "1", "--effects", "keep", "--app", "agent.py")
+
+    assert (done.returncode, json.loads(done.stdout)) == (0, "receipt")
+    assert "goes on in its place" in done.stderr
+    assert (shell.folder / "world.txt").read_text() == "paid\n"
+    states = {row["task_id"]: row["status"] for row in json.loads(shell.run("ls", "--format", "json").stdout)}
+    assert states.pop("t") == "cancelled"
+    assert list(states.values()) == ["done"]

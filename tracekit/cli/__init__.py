@@ -22,6 +22,7 @@ CORE = {
     "ls": "tasks in the store, and with --stuck those that nobody will pick up",
     "plan": "what recovering a task would do; changes nothing",
     "resume": "go on with a task from where it broke",
+    "fork": "a new task with what another one finished before a step",
     "review": "questions that wait for a person: list, show, decide",
     "worker": "take tasks from a store and run them",
     "collect": "receive OTLP over HTTP on loopback and write the log",

@@ -6,6 +6,7 @@ import argparse
 import sys
 import unicodedata
 from collections.abc import Sequence
+from enum import StrEnum
 from typing import Any
 
 import orjson
@@ -32,8 +33,17 @@ def add_format(parser: argparse.ArgumentParser) -> None:
 
 
 def print_json(value: Any) -> None:
-    """*value* as indented JSON on stdout."""
-    print(orjson.dumps(to_log(value), option=orjson.OPT_INDENT_2).decode())
+    """*value* as indented JSON on stdout; our own words (statuses, kinds) as plain texts."""
+    print(orjson.dumps(to_log(_worded(value)), option=orjson.OPT_INDENT_2).decode())
+
+
+def _worded(value: Any) -> Any:
+    """*value* with its `StrEnum`s as texts, which in the log's form would be typed markers."""
+    if isinstance(value, StrEnum):
+        return value.value
+    if isinstance(value, dict):
+        return {name: _worded(each) for name, each in value.items()}
+    return [_worded(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def inline(value: Any) -> str:

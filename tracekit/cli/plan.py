@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import argparse
 
+from tracekit.cli._forking import show_plan
 from tracekit.cli._store import add_format, add_store, inline, print_json, print_table, visible
 from tracekit.cli.command import Command, Exit
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", help="task id")
+    parser.add_argument(
+        "--from",
+        dest="at",
+        metavar="STEP",
+        help="what going back to before this step (place or step id) would do",
+    )
+    parser.add_argument(
+        "--failure",
+        metavar="CLASS",
+        help="with --from: class of the failure that the step caused, as `analyze` names it",
+    )
     add_store(parser, app=True)
     add_format(parser)
 
@@ -17,6 +29,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from tracekit.durable.api import plan
 
+    if options.at is not None:
+        return show_plan(options)
     found = plan(options.task, store=options.store, app=options.app)
     if options.format == "json":
         print_json({"schema": "tracekit.plan/1", **_fields(found)})

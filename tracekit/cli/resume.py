@@ -1,9 +1,10 @@
-"""`tracekit resume TASK`: go on with a task from where it broke, in this process."""
+"""`tracekit resume TASK`: go on with a task from where it broke, or from an earlier step, in this process."""
 
 from __future__ import annotations
 
 import argparse
 
+from tracekit.cli._forking import add_effects, effects_choice
 from tracekit.cli._store import add_store, print_json, say
 from tracekit.cli.command import Command, Exit
 
@@ -11,26 +12,47 @@ from tracekit.cli.command import Command, Exit
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", help="task id")
     parser.add_argument(
+        "--from",
+        dest="at",
+        metavar="STEP",
+        help="go back to before this step (place or step id): the task ends, and a new one goes on in its place",
+    )
+    parser.add_argument(
         "--home", metavar="DIR", help="folder of the log; default TRACEKIT_HOME, else .tracekit"
     )
+    add_effects(parser)
     add_store(parser, app=True)
 
 
 def _run(options: argparse.Namespace) -> int:
+    from tracekit.durable.fork import restore
+
+    if options.at is None:
+        return run_task(options.task, options)
+    effects = effects_choice(options, options.at)
+    if effects is None:
+        return Exit.WAITING
+    name = restore(options.task, at=options.at, effects=effects, by=options.by, store=options.store)
+    say(f"tracekit: {options.task} has ended; {name} goes on in its place, from step {options.at}")
+    return run_task(name, options)
+
+
+def run_task(task_id: str, options: argparse.Namespace) -> int:
+    """Resume *task_id* here, print its result as JSON, and turn the agent's own exception into words."""
     import tracekit
     from tracekit.durable.api import resume
     from tracekit.errors import RequiresReview, TracekitError
 
     tracekit.init(home=options.home, store=options.store)
     try:
-        result = resume(options.task, store=options.store, app=options.app)
+        result = resume(task_id, store=options.store, app=options.app)
     except (RequiresReview, TracekitError):
         raise
     except Exception as error:
         say(
-            f"tracekit: task {options.task} ended with {type(error).__module__}.{type(error).__qualname__}: {error}"
+            f"tracekit: task {task_id} ended with {type(error).__module__}.{type(error).__qualname__}: {error}"
         )
-        say(f"tracekit: see `tracekit plan {options.task}`; resume it again once the cause is put right")
+        say(f"tracekit: see `tracekit plan {task_id}`; resume it again once the cause is put right")
         return Exit.FAILURES
     print_json(result)
     return Exit.CLEAN

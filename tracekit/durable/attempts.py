@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tracekit.durable.carried import settled_by
 from tracekit.durable.decide import Action, Facts
 from tracekit.durable.errors_stored import error_to_json, safe_text
 from tracekit.durable.ledger import Call, book, give_up_others, move, step_row
@@ -208,7 +209,7 @@ def _dispatch(call: Call, tries: _Tries) -> Op[Answer | Raised]:
     if call.is_effect:
         writes += book(call, approval_id=approval.review_id if approval else None)
     if approval is not None:
-        writes.append(UseReview(approval.review_id))
+        writes += [UseReview(approval.review_id), *settled_by(call.session, approval, call.place)]
         if approval.decision == "edit":
             writes += give_up_others(call, approval.review_id)
     point = f"{'before' if row.tries == 1 else 'retry'}_{call.kind}"

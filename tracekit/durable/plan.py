@@ -75,7 +75,11 @@ def make_plan(
     task = state.task
     finished = [row for row in state.steps if row.status in (StepStatus.OK, StepStatus.SKIPPED)]
     open_reviews = [row for row in state.reviews if is_open(row)]
-    at_risk = tuple(_at_risk(state, row, table) for row in state.effects if _is_unsettled(row))
+    at_risk = tuple(
+        as_at_risk(state, row, _next_move(state, row, table)[1])
+        for row in state.effects
+        if _is_unsettled(row)
+    )
     action, recommendation, rule_id = _action(state, table, open_reviews)
     if is_held and task.owner is not None and not task.status.is_final:
         action, rule_id = "wait", "owner.alive"
@@ -109,7 +113,8 @@ def _is_unsettled(effect: EffectRow) -> bool:
     return effect.status in (EffectStatus.PENDING, EffectStatus.EXECUTED_UNKNOWN)
 
 
-def _at_risk(state: TaskState, effect: EffectRow, table: Table) -> AtRisk:
+def as_at_risk(state: TaskState, effect: EffectRow, next_move: str) -> AtRisk:
+    """*effect* as a plan shows it."""
     body = state.blobs.get(effect.args)
     return AtRisk(
         effect.place,
@@ -119,7 +124,7 @@ def _at_risk(state: TaskState, effect: EffectRow, table: Table) -> AtRisk:
         effect.key,
         decode(body) if body is not None else None,
         effect.attempt,
-        _next_move(state, effect, table)[1],
+        next_move,
     )
 
 

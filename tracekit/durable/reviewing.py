@@ -19,6 +19,7 @@ from tracekit.store.contract import AppendDecision, DecisionRow, InsertReview, R
 
 OPTIONS = {
     "effect.unknown": ("retry", "skip", "done", "edit", "rollback", "abort"),
+    "effect.carried": ("retry", "skip", "done", "edit", "rollback", "abort"),
     "undo.unknown": ("retry", "done", "abort"),
     "limit.attempts": ("retry", "skip", "done", "edit", "rollback", "abort"),
     "limit.recoveries": ("retry", "rollback", "abort"),

@@ -11,6 +11,7 @@ from typing import Any
 
 from tracekit.durable.attempts import Ended, attempt
 from tracekit.durable.bodies import stored
+from tracekit.durable.carried import ask_about_carried, carried_for, is_answer, settled_by, take_over
 from tracekit.durable.errors_stored import error_to_json
 from tracekit.durable.journal import finished_result, is_finished, mark_escaped
 from tracekit.durable.ledger import Call, make_call, move, step_row
@@ -22,7 +23,7 @@ from tracekit.durable.settle import decision
 from tracekit.durable.trail import effect_fields, end_lost
 from tracekit.errors import NotStorable, TracekitError
 from tracekit.model import EffectStatus, StepStatus
-from tracekit.store.contract import PutBlob, PutStep, ReviewRow, StepRow, UseReview
+from tracekit.store.contract import EffectRow, PutBlob, PutStep, ReviewRow, StepRow, UseReview
 from tracekit.tools import Policy, Tool, accepted, as_tool
 
 EDITED_CALL_NO = 100
@@ -66,6 +67,11 @@ def tool_call(session: Session, place: str, asked: Asked) -> Op[Any]:
         )
     if review is not None and review.decision in ("done", "skip"):
         return (yield from _as_decided(call, review))
+    carried = carried_for(call) if review is None else None
+    if carried is not None and is_answer(call, carried):
+        return (yield from _as_carried(call, carried))
+    if carried is not None:
+        yield from ask_about_carried(call, carried)
     yield from check_limits(session, place)
     return (yield from _run(call, approval=review))
 
@@ -120,12 +126,22 @@ def _as_decided(call: Call, review: ReviewRow) -> Op[Any]:
     yield from finish(
         call,
         row,
-        (*moves, UseReview(review.review_id)),
+        (*moves, *settled_by(call.session, review, call.place), UseReview(review.review_id)),
         point="decision_used",
         durable=True,
         by=review.decided_by,
     )
     return value
+
+
+def _as_carried(call: Call, effect: EffectRow) -> Op[Any]:
+    """Answer the call with what the task before the fork got for the same one."""
+    row = step_row(
+        call, "", StepStatus.OK, tries=0, result=effect.result, error=effect.error, finished_ms=now_ms()
+    )
+    why = decision(call, "", "keep", "fork.keep", made_by=call.session.task.parent_task, made_at=effect.key)
+    yield from finish(call, row, (take_over(effect.key, call.place), why), point="settled", durable=True)
+    return finished_result(call.session, row)
 
 
 def _step_id(call: Call) -> str:
