@@ -8,20 +8,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from case_log import hex_id, write
-
+from tests.analyzers.case_log import hex_id, write
 from tracekit.snapshot import context_digest
 
 CASES = Path(__file__).parent / "cases"
 Record = dict[str, Any]
 
 
-def write_log(folder: Path, *, steps: int, files: int = 5) -> int:
+def write_log(folder: Path, *, steps: int, files: int = 5, salt: str = "") -> int:
     """
     Write at least *steps* steps into *files* files of *folder*; returns how many there are.
 
     A message stands once in a file, as a recorder writes it, so most traces name messages that another one brought.
-    The process of the last file was killed: it leaves steps open.
+    The process of the last file was killed: it leaves steps open. Traces of another *salt* are other traces.
     """
     folder.mkdir(parents=True, exist_ok=True)
     templates = list(_templates())
@@ -33,9 +32,9 @@ def write_log(folder: Path, *, steps: int, files: int = 5) -> int:
     while written < steps:
         for number, template in enumerate(templates):
             place = (copy + number) % files
-            written += _put(outs[place], _renamed(template, f"{number} {copy}", place), seen[place])
+            written += _put(outs[place], _renamed(template, f"{salt} {number} {copy}", place), seen[place])
         for place, out in enumerate(outs):
-            written += _put(out, _talk(copy, place), seen[place])
+            written += _put(out, _talk(copy, place, salt), seen[place])
         copy += 1
     for place, out in enumerate(outs[:-1]):
         out.write(json.dumps(_process(place, "exit")) + "\n")
@@ -64,9 +63,9 @@ def _renamed(template: str, copy: str, place: int) -> list[Record]:
     return records
 
 
-def _talk(copy: int, place: int) -> list[Record]:
+def _talk(copy: int, place: int, salt: str) -> list[Record]:
     """A trace whose first context goes on from the last one of another trace in the same file."""
-    trace = hex_id(f"talk {copy} {place}", 32)
+    trace = hex_id(f"talk {salt} {copy} {place}", 32)
     messages = [
         ("system", "You answer questions about orders."),
         *(("user", f"Order {n}, please.") for n in range(copy + 1)),
