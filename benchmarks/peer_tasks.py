@@ -98,6 +98,7 @@ class Work:
 def run_tracekit(work: Work, how: str) -> None:
     """Effects through the ledger; in `grow` a model is asked with the whole talk."""
     import tracekit
+    from tracekit.durable.owning import close_all
 
     def probe(idempotency_key: str, number: int) -> str | None:
         world = work.folder / "world"
@@ -119,9 +120,18 @@ def run_tracekit(work: Work, how: str) -> None:
             work.die("after", number)
         return "ok"
 
+    @tracekit.task(name="peer_tasks:warm")
+    def warm(run: Any) -> None:
+        """Opens the store and imports what is imported late."""
+        run.note(warm=True)
+
     tracekit.init(service="peer", home=work.folder / "home")
+    if how == "resume":
+        warm.start()
     work.ready()
     flow.start(work.steps, task_id="t") if how == "start" else tracekit.resume("t")
+    tracekit.shutdown()
+    close_all()
 
 
 def run_dbos(work: Work, how: str) -> None:
@@ -163,6 +173,7 @@ def run_dbos(work: Work, how: str) -> None:
             time.sleep(0.02)
         else:
             raise TimeoutError("not recovered")
+    DBOS.destroy()
 
 
 def run_langgraph(work: Work, how: str) -> None:
@@ -191,6 +202,7 @@ def run_langgraph(work: Work, how: str) -> None:
     config = {"configurable": {"thread_id": "t"}, "recursion_limit": work.steps + 10}
     work.ready()
     app.invoke({"i": 0, "messages": []} if how == "start" else None, config, durability="sync")
+    connection.close()
 
 
 SYSTEMS: dict[str, Callable[[Work, str], None]] = {

@@ -21,12 +21,15 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from benchmarks import worker_scale_app
 from benchmarks.peer_tasks import BODY_BYTES, EFFECTS, GROW_STEPS, LONG_STEPS
+from tracekit.durable.owning import close_all
 
 SCRIPT = Path(__file__).with_name("peer_tasks.py")
 KILLS = [f"{when}:{number}" for number in range(EFFECTS) for when in ("before", "in", "after")][:-1]
@@ -116,6 +119,42 @@ def resuming(system: System) -> dict[str, Any]:
         return {name: found(folder, name) for name in ("process_ms", "resume_ms")}
 
 
+def take_over_ms() -> float:
+    """From SIGKILL of a worker to the work of another that had waited, on one machine, looking every 50 ms."""
+    app = SCRIPT.with_name("worker_scale_app.py")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["WORLD"] = str(folder / "world")
+        url = f"sqlite:{folder / 'state.db'}"
+        worker_scale_app.held.submit(str(folder / "gate"), task_id="t", store=url)
+        close_all()
+        words = [sys.executable, "-m", "tracekit.cli", "worker", "--app", str(app), "--store", url]
+        words += ["--poll-s", "0.05", "--home", name]
+        workers = [subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in "ab"]
+        for worker in workers:
+            assert worker.stderr is not None
+            worker.stderr.readline()  # it is ready
+        ((first, _),) = _held(folder, 1)
+        owner = next(worker for worker in workers if worker.pid == first)
+        killed_s = time.time()
+        owner.kill()
+        (_, (_, taken_s)) = _held(folder, 2)
+        for worker in workers:
+            worker.kill()
+            worker.communicate()
+        return (taken_s - killed_s) * 1000
+
+
+def _held(folder: Path, times: int) -> list[tuple[int, float]]:
+    """Process and time of each go at the task, once there are *times*."""
+    world = folder / "world"
+    while True:
+        lines = world.read_text().splitlines() if world.exists() else []
+        if len(lines) >= times:
+            return [(int(line.split()[1]), float(line.split()[2])) for line in lines]
+        time.sleep(0.005)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -130,6 +169,8 @@ def main() -> None:
     for _ in range(options.rounds):
         for system in systems:  # in turn, so that a busy minute hits all alike
             timed[system.name].append({**cost(system), **growth(system), **resuming(system)})
+    took = [take_over_ms() for _ in range(options.rounds)]
+    print(json.dumps({"system": "tracekit", "take_over_ms": round(statistics.median(took), 1)}))
     for system in systems:
         rows = timed[system.name]
         medians = {

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import Counter
+from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +208,17 @@ def test_killed_before_the_answer_was_recorded_the_plan_names_the_payment(
     assert found.action == "settle"
     assert [(each.tool, each.status) for each in found.at_risk] == [("refund", "pending")]
     assert found.kept_model_calls == 1
+
+
+def test_a_sample_of_the_chaos_of_everything_keeps_every_promise() -> None:
+    """`make chaos` kills at all of some 190 places; here at every fortieth."""
+    command = [sys.executable, "-m", "benchmarks.chaos", "--store", "sqlite", "--every", "40"]
+
+    done = subprocess.run(command, cwd=APP.parents[2], capture_output=True, text=True, timeout=300)
+
+    assert done.returncode == 0, done.stdout
+    (total,) = [line.split() for line in done.stdout.splitlines() if line.startswith("all ")]
+    cases, kills, repeated, lost, stuck = (int(total[column]) for column in (1, 2, 5, 6, 7))
+    assert cases == 5
+    assert kills >= cases
+    assert (repeated, lost, stuck) == (0, 0, 0)
