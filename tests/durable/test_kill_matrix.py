@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from itertools import cycle, product
 from pathlib import Path
 from typing import Any
 
@@ -211,14 +210,14 @@ def test_killed_before_the_answer_was_recorded_the_plan_names_the_payment(
 
 
 def test_a_sample_of_the_chaos_of_everything_keeps_every_promise() -> None:
-    """`make chaos` kills at all of some 190 places; here at every fortieth."""
-    command = [sys.executable, "-m", "benchmarks.chaos", "--store", "sqlite", "--every", "40"]
+    """`make chaos` kills at all of some 190 places; here at every sixtieth."""
+    command = [sys.executable, "-m", "benchmarks.chaos", "--store", "sqlite", "--every", "60"]
 
     done = subprocess.run(command, cwd=APP.parents[2], capture_output=True, text=True, timeout=300)
 
     assert done.returncode == 0, done.stdout
     (total,) = [line.split() for line in done.stdout.splitlines() if line.startswith("all ")]
     cases, kills, repeated, lost, stuck = (int(total[column]) for column in (1, 2, 5, 6, 7))
-    assert cases == 5
+    assert cases == 4
     assert kills >= cases
     assert (repeated, lost, stuck) == (0, 0, 0)
