@@ -29,6 +29,8 @@ from tracekit.store.contract import (
     DecisionRow,
     EffectRow,
     InsertEffect,
+    Lease,
+    PutBlob,
     PutStep,
     StepRow,
     Store,
@@ -48,7 +50,8 @@ EFFECTS = ("keep", "repeat")
 class Cut:
     """A journal cut before one step."""
 
-    at: StepRow
+    place: str
+    name: str
     kept: tuple[StepRow, ...]
     again: tuple[StepRow, ...]
     """The step itself and all that began after it."""
@@ -75,11 +78,21 @@ def cut(state: TaskState, at: str) -> Cut:
             "fork.unfinished",
             f"steps {', '.join(open_)} before {found.place} are not finished; fork before them",
         )
-    places_kept = {row.place for row in kept}
-    later = tuple(
-        row for row in state.effects if row.status in MAY_HAVE_HAPPENED and row.place not in places_kept
-    )
-    return Cut(found, kept, tuple(row for row in state.steps if row.ord >= found.ord), later)
+    again = tuple(row for row in state.steps if row.ord >= found.ord)
+    return Cut(found.place, found.name, kept, again, _effects_beside(state, kept))
+
+
+def cut_unfinished(state: TaskState) -> Cut:
+    """Every finished step of *state* and no other."""
+    kept = tuple(row for row in state.steps if is_finished(row))
+    again = tuple(row for row in state.steps if not is_finished(row))
+    return Cut("end", "", kept, again, _effects_beside(state, kept))
+
+
+def _effects_beside(state: TaskState, kept: tuple[StepRow, ...]) -> tuple[EffectRow, ...]:
+    """Effects that happened, or may have, at no kept step."""
+    places = {row.place for row in kept}
+    return tuple(row for row in state.effects if row.status in MAY_HAVE_HAPPENED and row.place not in places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +137,8 @@ def plan_restore(
     ended = [row for row in made.kept if row.status is not StepStatus.ERROR]
     return RestorePlan(
         task_id,
-        made.at.place,
-        made.at.name,
+        made.place,
+        made.name,
         verdict.action.value,
         verdict.rule_id,
         len(ended),
@@ -168,7 +181,8 @@ def fork(
     """
     owner = _owner(store)
     state = _forkable(state_of(owner.store, task_id), effects)
-    name = _copied(owner, state, cut(state, at), new_id, effects, by or person())
+    name = new_id or fork_id(task_id)
+    fork_into(owner, state, cut(state, at), name, effects=effects, by=by or person())
     return resume(name, store=store, app=app) if run else name
 
 
@@ -190,18 +204,20 @@ def restore(
     owner = _owner(store)
     who = by or person()
     state = _forkable(state_of(owner.store, task_id), effects)
-    place = cut(state, at).at.place
-    name = new_id or _fork_id(task_id)
+    place = cut(state, at).place
+    name = new_id or fork_id(task_id)
     _retire(owner, state, name, place, who)
     state = state_of(owner.store, task_id)  # what was pending is unknown now
-    return _copied(owner, state, cut(state, place), name, effects, who)
+    fork_into(owner, state, cut(state, place), name, effects=effects, by=who)
+    return name
 
 
 def _owner(store: str | Store | None) -> Ownership:
     return existing(store) if isinstance(store, str | None) else ownership(store)
 
 
-def _fork_id(task_id: str) -> str:
+def fork_id(task_id: str) -> str:
+    """An id for a fork of *task_id*."""
     return f"{task_id}-fork-{clock.current().random_hex(6)}"
 
 
@@ -215,10 +231,27 @@ def _forkable(state: TaskState, effects: str) -> TaskState:
     return state
 
 
-def _copied(owner: Ownership, state: TaskState, made: Cut, new_id: str | None, effects: str, by: str) -> str:
-    """Admit the fork, then copy the journal; a fork without its journal can't be run by anybody."""
-    name = new_id or _fork_id(state.task.task_id)
-    if not owner.store.create(_new_row(state.task, name), []):
+def fork_into(
+    owner: Ownership,
+    state: TaskState,
+    made: Cut,
+    name: str,
+    *,
+    by: str,
+    effects: str = "keep",
+    arguments: PutBlob | None = None,
+    **columns: Any,
+) -> None:
+    """
+    Admit the fork *name*, then copy the journal; a fork without its journal can't be run by anybody.
+
+    Args:
+        arguments: Body of other arguments than the parent's.
+        columns: Other values of the new task's row.
+    """
+    given = () if arguments is None else (arguments,)
+    columns |= {} if arguments is None else {"arguments": arguments.hash}
+    if not owner.store.create(replace(_new_row(state.task, name), **columns), given):
         raise TracekitError("task.exists", f"task {name!r} is there already; give the fork another id")
     lease = owner.acquire(name, recover=False)
     if lease is None:
@@ -231,12 +264,11 @@ def _copied(owner: Ownership, state: TaskState, made: Cut, new_id: str | None, e
         writes += [InsertEffect(carried_row(row, name)) for row in made.effects]
     writes += [
         UpdateTask({"status": TaskStatus.QUEUED, "attempt": 0, "error": None}),
-        event("forked", made.at.place, parent=parent, effects=effects, by=by),
-        _decision(name, made.at.place, parent=parent, effects=effects, by=by, found=_shown(made.effects)),
+        event("forked", made.place, parent=parent, effects=effects, by=by),
+        _decision(name, made.place, parent=parent, effects=effects, by=by, found=_shown(made.effects)),
     ]
     owner.store.commit(lease, writes, durable=True)
     owner.store.release(lease)
-    return name
 
 
 def _shown(effects: Sequence[EffectRow]) -> list[dict[str, str]]:
@@ -291,14 +323,18 @@ def _retire(owner: Ownership, state: TaskState, new_id: str, at: str, by: str) -
                 payload=None,
                 now_ms=now_ms(),
             )
-    lease = take(owner, task).lease
-    reviews = state_of(owner.store, task.task_id).reviews
+    end_as(owner, take(owner, task).lease, new_id, at, by)
+
+
+def end_as(owner: Ownership, lease: Lease, new_id: str, at: str, by: str) -> None:
+    """End the task of *lease*, which goes on as *new_id*; gives the lease back."""
+    reviews = state_of(owner.store, lease.task_id).reviews
     error = orjson.dumps({"type": "restored", "message": f"it goes on as {new_id!r} from step {at}"}).decode()
     writes: list[Write] = [UseReview(row.review_id) for row in reviews if row.status == "decided"]
     writes += [
         UpdateTask({"status": TaskStatus.CANCELLED, "error": error}),
         event("restored", at, by=by, to=new_id),
-        _decision(task.task_id, at, by=by, to=new_id),
+        _decision(lease.task_id, at, by=by, to=new_id),
     ]
     owner.store.commit(lease, writes, durable=True)
     owner.store.release(lease)

@@ -8,7 +8,7 @@ import inspect
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
 
 from tracekit import clock
 from tracekit.durable.bodies import blob
@@ -23,6 +23,9 @@ from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.snapshot import decode
 from tracekit.store.contract import Lease, PutBlob, Store, TaskRow
+
+if TYPE_CHECKING:
+    from tracekit.durable.migrate import Migrate
 
 R = TypeVar("R")
 
@@ -45,6 +48,7 @@ class Task(Generic[R]):
         max_recoveries: int,
         goal: str,
         on_code_change: str,
+        migrate: Migrate | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
@@ -55,6 +59,7 @@ class Task(Generic[R]):
         self.max_recoveries = max_recoveries
         self.goal = goal
         self.on_code_change = on_code_change
+        self.migrate = migrate
         self.is_async = inspect.iscoroutinefunction(function)
 
     def __repr__(self) -> str:
@@ -109,6 +114,12 @@ class Task(Generic[R]):
 
     def run_session(self, owner: Ownership, session: Session) -> R:
         """Run an attempt that this process owns; an async task on a loop of its own."""
+        moved = self._migrated(owner, session)
+        if moved is not None:
+            from tracekit.durable.api import resume  # imports this module
+
+            went_on: R = resume(moved, store=owner.store)
+            return went_on
         body = self._body(session)
         result: R = (
             asyncio.run(run_async(owner, session, body)) if self.is_async else run_sync(owner, session, body)
@@ -117,14 +128,30 @@ class Task(Generic[R]):
 
     async def run_session_async(self, owner: Ownership, session: Session) -> R:
         """Run an attempt that this process owns inside a running loop."""
+        moved = self._migrated(owner, session)
+        if moved is not None:
+            from tracekit.durable.api import resume_async  # imports this module
+
+            went_on: R = await resume_async(moved, store=owner.store)
+            return went_on
         result: R = await run_async(owner, session, self._body(session))
         return result
 
     def changes_since(self, row: TaskRow) -> tuple[str, ...]:
         """What differs from the code that the task of *row* began with, in words."""
-        return tuple(
-            code_change(row, code_version(self.function), tool_schema_hash(self.function.__module__))
-        )
+        return tuple(code_change(row, *self.code()))
+
+    def code(self) -> tuple[str, str]:
+        """Digests of the task function's source and of the schemas of the tools beside it."""
+        return code_version(self.function), tool_schema_hash(self.function.__module__)
+
+    def _migrated(self, owner: Ownership, session: Session) -> str | None:
+        """The task that goes on instead, where the code changed and the user's function says how."""
+        if self.migrate is None:
+            return None
+        from tracekit.durable.migrate import migrated  # imports this module
+
+        return migrated(owner, session, self)
 
     def _refuse_running_loop(self, instead: str) -> None:
         """Raise before anything is admitted or owned when an async task can't be run from here."""
@@ -271,6 +298,7 @@ def task(
     max_context_tokens: int | None = None,
     review_expires_s: float | None = None,
     on_code_change: str = "continue",
+    migrate: Migrate | None = None,
 ) -> _Declare: ...
 def task(
     function: Callable[..., Any] | None = None,
@@ -291,6 +319,7 @@ def task(
     max_context_tokens: int | None = None,
     review_expires_s: float | None = None,
     on_code_change: str = "continue",
+    migrate: Migrate | None = None,
 ) -> Any:
     """
     Make a `Task` of a plain or async function whose first parameter is a `Run`.
@@ -311,6 +340,8 @@ def task(
         max_context_tokens: Rebuild a longer context in layers before it is sent.
         review_expires_s: Seconds after which a question to a person has to be asked anew.
         on_code_change: `continue`, or `review` to ask a person when the code changed since the task began.
+        migrate: Called with the old run when the code changed; says with which arguments and from which step the new
+            code goes on (`tracekit.durable.migrate.Migration`), or None to replay the old journal as it is.
     """
     if on_code_change not in ("continue", "review"):
         raise TracekitError(
@@ -329,6 +360,7 @@ def task(
             max_recoveries=max_recoveries,
             goal=goal,
             on_code_change=on_code_change,
+            migrate=migrate,
         )
         _registry[made.name] = made
         return made
