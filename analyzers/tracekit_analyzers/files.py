@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tracekit.errors import TracekitError
+from tracekit_analyzers import parquet
 from tracekit_analyzers.model import InputFile
 
 HEAD_BYTES = 64 * 1024
@@ -26,7 +27,7 @@ def find(paths: Sequence[str | Path], spool: Path) -> list[InputFile]:
 
     Args:
         paths: Files, folders (searched to the bottom; of a tracekit home only `traces/`), glob patterns, `-` for stdin.
-        spool: Folder for a copy of what comes from stdin.
+        spool: Folder for a copy of what comes from stdin, and for the rows of Parquet files as lines.
 
     Raises:
         TracekitError: `input.missing`: a path that does not exist; `input.unreadable`: it can't be opened.
@@ -35,7 +36,7 @@ def find(paths: Sequence[str | Path], spool: Path) -> list[InputFile]:
     for given in paths:
         for path, name in _behind(str(given), spool):
             found.setdefault(path, name)
-    return [_opened(path, name) for path, name in found.items()]
+    return [_opened(parquet.unpacked(path, spool), name) for path, name in found.items()]
 
 
 def _behind(given: str, spool: Path) -> Iterator[tuple[Path, str]]:
@@ -67,11 +68,7 @@ def _behind(given: str, spool: Path) -> Iterator[tuple[Path, str]]:
 def inside(folder: Path) -> list[Path]:
     """Files of a folder that may be logs; of a tracekit home only its traces."""
     top = folder / "traces" if (folder / "traces").is_dir() else folder
-    return sorted(
-        path
-        for path in top.rglob("*")
-        if path.is_file() and may_be_log(path.relative_to(top))
-    )
+    return sorted(path for path in top.rglob("*") if path.is_file() and may_be_log(path.relative_to(top)))
 
 
 def may_be_log(relative: Path) -> bool:

@@ -208,7 +208,7 @@ class FakeAnalysis:
         )
 
     def sql(self, query: str, *, limit: int = 1000) -> Table:
-        if "GROUP BY status" in query:
+        if "count(*) AS steps\nFROM steps s" in query:
             return Table(("status", "steps"), (("ok", 5), ("running", 1)), 2, 0.4)
         columns = ("trace_id", "step_id", "seq", "kind", "name", "status", "started_at", "duration_ms")
         row = self.trace_rows[0]

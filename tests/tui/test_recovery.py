@@ -80,7 +80,9 @@ async def test_a_decision_is_logged_with_the_name_of_the_person(url: str, tmp_pa
         await settle(pilot)
         await press(pilot, "S", "enter")
 
-    lines = [json.loads(line) for line in (tmp_path / ".tracekit-decisions.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) for line in (tmp_path / "recoveries" / "decisions.jsonl").read_text().splitlines()
+    ]
     assert [(line["by"], line["choice"], line["review_id"]) for line in lines] == [
         ("grace", "skip", "rev-1")
     ] * 2
@@ -178,10 +180,11 @@ def test_a_second_decision_by_another_person_is_a_conflict_that_names_the_first(
     two.close()
 
 
-def test_a_recovery_process_is_heard_to_its_last_word_and_its_code() -> None:
+def test_a_recovery_process_is_heard_to_its_last_word_and_its_code(tmp_path: Path) -> None:
     run = RecoveryRun(
         [sys.executable, "-c", "import os; print('by', os.environ['TRACEKIT_PERSON']); raise SystemExit(5)"],
         "ada",
+        tmp_path / "recoveries" / "run.log",
     )
     heard, code = "", None
     while code is None:
@@ -189,11 +192,12 @@ def test_a_recovery_process_is_heard_to_its_last_word_and_its_code() -> None:
         heard += words
 
     assert (heard, code) == ("by ada\n", 5)
+    assert run.log.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_recovery_process_can_be_stopped() -> None:
+def test_a_recovery_process_can_be_stopped(tmp_path: Path) -> None:
     source = "import time\ntry:\n print('up', flush=True)\n time.sleep(60)\nexcept KeyboardInterrupt: raise SystemExit(7)"
-    run = RecoveryRun([sys.executable, "-c", source], "ada")
+    run = RecoveryRun([sys.executable, "-c", source], "ada", tmp_path / "run.log")
     heard, code = "", None
     while "up" not in heard:
         heard += run.news()[0]

@@ -17,6 +17,7 @@ from tracekit_tui.themes import THEMES, starting_theme
         ({"TERM": "xterm", "COLORTERM": "truecolor"}, "tracekit-dark"),
         ({"TERM": "xterm-256color", "NO_COLOR": "1"}, "ansi-dark"),
         ({"TERM": "xterm-256color", "TRACEKIT_THEME": "light"}, "tracekit-light"),
+        ({"TERM": "dumb", "TEXTUAL_DRIVER": "textual.drivers.web_driver:WebDriver"}, "tracekit-dark"),
         ({"TERM": "xterm-256color", "TRACEKIT_THEME": "16"}, "ansi-dark"),
     ],
 )

@@ -43,6 +43,15 @@ def test_nothing_is_given_without_the_token(address: str) -> None:
     assert httpx.get(address).status_code == 200
 
 
+def test_the_page_asks_no_other_machine_for_anything(address: str) -> None:
+    base = address.partition("/?")[0]
+    answer = httpx.get(address)
+
+    named = set(re.findall(r"(?:https?:|ws:)?//[^\s\"'<>/]+", answer.text))
+    assert named <= {base, base.replace("http", "ws", 1)}
+    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+
+
 def test_a_page_of_another_site_is_refused_even_with_the_token(address: str) -> None:
     assert httpx.get(address, headers={"Origin": "http://evil.example"}).status_code == 403
     assert httpx.get(address, headers={"Host": "evil.example"}).status_code == 403

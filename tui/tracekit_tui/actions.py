@@ -23,8 +23,8 @@ class Action:
     place: str
     method: str
     """Textual action to run, such as `goto('verdict')`."""
-    footer: bool = False
-    """Shown in the bottom line of its screen."""
+    footer: str = ""
+    """Its words in the bottom line of its screen; empty where it does not stand there."""
     priority: bool = False
     """Wins over a focused input field."""
 
@@ -90,13 +90,13 @@ ACTIONS: tuple[Action, ...] = (
     Action("text.bottom", "G,end", "Bottom", "text", "bottom"),
     Action("text.half_down", "ctrl+d,pagedown", "Half a page down", "text", "half_page(1)"),
     Action("text.half_up", "ctrl+u,pageup", "Half a page up", "text", "half_page(-1)"),
-    Action("traces.filter", "slash", "Filter", "traces", "filter", footer=True),
+    Action("traces.filter", "slash", "Filter", "traces", "filter", footer="filter"),
     Action("traces.next", "n", "Next failed trace", "traces", "next_failed(1)"),
     Action("traces.previous", "N", "Previous failed trace", "traces", "next_failed(-1)"),
-    Action("traces.verdict", "v", "Verdict", "traces", "app.goto('verdict')", footer=True),
-    Action("traces.recover", "r", "Recover", "traces", "app.goto('recovery')", footer=True),
-    Action("traces.sort", "s", "Next sort order", "traces", "sort", footer=True),
-    Action("traces.errors", "z", "Errors only", "traces", "errors_only", footer=True),
+    Action("traces.verdict", "v", "Verdict", "traces", "app.goto('verdict')", footer="verdict"),
+    Action("traces.recover", "r", "Recover", "traces", "app.goto('recovery')", footer="recover"),
+    Action("traces.sort", "s", "Next sort order", "traces", "sort", footer="sort"),
+    Action("traces.errors", "z", "Errors only", "traces", "errors_only", footer="errors only"),
     Action("traces.mark", "space", "Mark for diff", "traces", "mark"),
     Action("traces.diff", "equals_sign", "Diff the two marked", "traces", "diff"),
     Action("trace.filter", "slash", "Search steps", "trace", "search"),
@@ -108,43 +108,52 @@ ACTIONS: tuple[Action, ...] = (
         "Next failed step",
         "trace",
         "next_failed(1)",
-        footer=True,
+        footer="next failed",
     ),
     Action(
         "trace.previous_failed", "left_square_bracket", "Previous failed step", "trace", "next_failed(-1)"
     ),
-    Action("trace.detail", "d", "Cycle the detail", "trace", "cycle(1)", footer=True),
+    Action("trace.detail", "d", "Cycle the detail", "trace", "cycle(1)", footer="detail"),
     Action("trace.detail_back", "D", "Cycle the detail back", "trace", "cycle(-1)"),
-    Action("trace.fold", "h,left", "Fold", "trace", "fold", footer=True),
+    Action("trace.fold", "h,left", "Fold", "trace", "fold", footer="fold"),
     Action("trace.unfold", "l,right", "Unfold", "trace", "unfold"),
     Action("trace.waterfall", "w", "Waterfall on or off", "trace", "waterfall"),
     Action("trace.errors", "z", "Errors only", "trace", "errors_only"),
-    Action("trace.verdict", "v", "Verdict", "trace", "app.goto('verdict')", footer=True),
-    Action("trace.recover", "r", "Recover", "trace", "app.goto('recovery')", footer=True),
+    Action("trace.verdict", "v", "Verdict", "trace", "app.goto('verdict')", footer="verdict"),
+    Action("trace.recover", "r", "Recover", "trace", "app.goto('recovery')", footer="recover"),
     Action("trace.wider", "greater_than_sign", "Wider list", "trace", "resize(5)"),
     Action("trace.narrower", "less_than_sign", "Narrower list", "trace", "resize(-5)"),
-    Action("verdict.note", "x", "Not right: write a note", "verdict", "note", footer=True),
-    Action("verdict.recover", "r", "Recover", "verdict", "app.goto('recovery')", footer=True),
+    Action("verdict.note", "x", "Not right: write a note", "verdict", "note", footer="not right"),
+    Action("verdict.recover", "r", "Recover", "verdict", "app.goto('recovery')", footer="recover"),
     Action(
-        "recovery.resume", "r", "Resume from the break point", "recovery", "choose('resume')", footer=True
+        "recovery.resume", "r", "Resume from the break point", "recovery", "choose('resume')", footer="resume"
     ),
-    Action("recovery.retry", "t", "Retry the call", "recovery", "choose('retry')", footer=True),
+    Action("recovery.retry", "t", "Retry the call", "recovery", "choose('retry')", footer="retry"),
     Action("recovery.reprompt", "i", "Ask the model again", "recovery", "choose('reprompt')"),
     Action("recovery.edit", "E", "Edit the arguments", "recovery", "choose('edit')"),
     Action("recovery.done", "D", "It was done: give the result", "recovery", "choose('done')"),
-    Action("recovery.skip", "S", "Skip and mark", "recovery", "choose('skip')", footer=True),
-    Action("recovery.rollback", "b", "Roll back", "recovery", "choose('rollback')", footer=True),
+    Action("recovery.skip", "S", "Skip and mark", "recovery", "choose('skip')", footer="skip"),
+    Action("recovery.rollback", "b", "Roll back", "recovery", "choose('rollback')", footer="roll back"),
     Action("recovery.restore", "R", "Restore to a step, as a new task", "recovery", "choose('restore')"),
-    Action("recovery.abort", "a", "Abort", "recovery", "choose('abort')", footer=True),
+    Action("recovery.abort", "a", "Abort", "recovery", "choose('abort')", footer="abort"),
     Action("recovery.stop", "ctrl+c", "Stop the recovery that runs here", "recovery", "stop"),
-    Action("review.recover", "r", "Decide", "review", "decide", footer=True),
-    Action("sql.run", "f5,ctrl+j,ctrl+enter", "Run", "sql", "run", footer=True, priority=True),
-    Action("sql.history", "f8,ctrl+up", "Earlier query", "sql", "history", footer=True, priority=True),
-    Action("sql.export", "ctrl+e", "Export the result as CSV", "sql", "export", footer=True, priority=True),
-    Action("live.newest", "G,end", "Newest", "live", "newest"),
-    Action("live.errors", "z", "Errors only", "live", "errors_only", footer=True),
+    Action("review.recover", "r", "Decide", "review", "decide"),
+    Action("review.trace", "t", "Look at its trace", "review", "app.goto('trace')", footer="its trace"),
+    Action("sql.run", "f5,ctrl+j,ctrl+enter", "Run", "sql", "run", footer="run", priority=True),
+    Action("sql.history", "f8,ctrl+up", "Earlier query", "sql", "history", footer="earlier", priority=True),
     Action(
-        "diff.next", "n,right_square_bracket", "Next difference", "diff", "next_difference(1)", footer=True
+        "sql.export", "ctrl+e", "Export the result as CSV", "sql", "export", footer="export", priority=True
+    ),
+    Action("live.newest", "G,end", "Newest", "live", "newest", footer="newest"),
+    Action("live.pause", "f", "Follow or pause", "live", "app.follow", footer="pause or follow"),
+    Action("live.errors", "z", "Errors only", "live", "errors_only", footer="errors only"),
+    Action(
+        "diff.next",
+        "n,right_square_bracket",
+        "Next difference",
+        "diff",
+        "next_difference(1)",
+        footer="next difference",
     ),
     Action("diff.previous", "N,left_square_bracket", "Previous difference", "diff", "next_difference(-1)"),
 )
@@ -163,11 +172,16 @@ def bindings(*places: str) -> list[BindingType]:
             action.method,
             action.title,
             id=action.id,
-            show=action.footer,
+            show=bool(action.footer),
             priority=action.priority,
         )
         for action in at(*places)
     ]
+
+
+def named(action_id: str) -> Action:
+    """The action called *action_id*, which exists."""
+    return next(action for action in ACTIONS if action.id == action_id)
 
 
 def find(action_id: str) -> Action | None:

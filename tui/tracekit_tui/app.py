@@ -20,7 +20,7 @@ from tracekit_tui.controller import Controller
 from tracekit_tui.dialogs import CopyMenu, Help
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import VirtualList
-from tracekit_tui.marks import megabytes
+from tracekit_tui.marks import counted, megabytes
 from tracekit_tui.palette import ActionProvider
 from tracekit_tui.screens.make import make_screen, same_place
 from tracekit_tui.screens.traces import TracesScreen
@@ -54,7 +54,9 @@ class Explorer(Busy, App[int]):
         self.step_id: str | None = None
         self.loading = False
         self.read_again = False
-        self.rows_shown = False
+        self.news_shown = 0
+        """How much of what the first reading told before its end is on the screen."""
+        self.judged_once = False
         self.following = False
         self.traces_read = 0
         self.bad_lines = 0
@@ -110,22 +112,28 @@ class Explorer(Busy, App[int]):
         if self.read_again:
             self.read_again = False
             self.read()
+        self.judged_once = True
         self.traces_read, self.bad_lines = counts
         self._show_new()
 
     def _show_new(self) -> None:
-        self.rows_shown = True
+        if self.controller is not None:
+            self.news_shown = self.controller.news
         for screen in self.screen_stack:
             if isinstance(screen, ExplorerScreen):
                 screen.changed()
                 screen.tell()
 
+    @property
+    def unjudged(self) -> bool:
+        """Whether the first verdicts are still being worked out."""
+        return self.loading and not self.judged_once
+
     def _tick(self) -> None:
         if not self.loading:
             return
-        progress = self.controller.progress if self.controller is not None else None
-        if not self.rows_shown and progress is not None and progress.stage == "diagnosing":
-            # The first reading has its rows: they are shown while they are being judged.
+        if self.controller is not None and self.controller.news > self.news_shown:
+            # The first reading has rows: they are shown while it goes on.
             self._show_new()
         elif isinstance(self.screen, ExplorerScreen):
             self.screen.tell()
@@ -145,7 +153,9 @@ class Explorer(Busy, App[int]):
         if self.controller is None or (self.loading and not self.following):
             return "reading …"
         damage = f" · {self.bad_lines:,} damaged (Ctrl-W)" if self.bad_lines else ""
-        return f"{follow}{self.traces_read:,} traces{damage}"
+        return (
+            f"{follow}{counted(self.traces_read, 'task' if self.controller.from_store else 'trace')}{damage}"
+        )
 
     # ------------------------------------------------------------------ going places
 
@@ -284,7 +294,7 @@ class Explorer(Busy, App[int]):
 
     async def _outside(self, chosen: Copyable, command: Callable[[Any], list[str]]) -> None:
         text = await off_loop(chosen[1])
-        path = outside.to_file(text)
+        path = outside.to_file(text, folder=outside.lent_folder())
         words = command(path)
         try:
             with self.suspend():

@@ -76,9 +76,9 @@ def _resume_blocked(state: TaskState, review: ReviewRow | None, held: bool) -> s
     if state.task.status.is_final:
         return f"the task is {state.task.status}"
     if held:
-        return f"{state.task.owner} lives and has the task"
+        return f"{state.task.owner} is alive and works on it"
     if review is not None and review.reason not in RESUMING_DECIDES:
-        return "a question is open: answer it below"
+        return "a question is open: answer it with a key below"
     return ""
 
 
@@ -86,7 +86,7 @@ def _answer_blocked(choice: Choice, state: TaskState, plan: Plan, review: Review
     if state.task.status.is_final:
         return f"the task is {state.task.status}"
     if review is None:
-        return "no question is open: resume asks where it needs a person"
+        return "no question is open; Resume asks one where it must"
     options = panel_of(review).get("options", ())
     if choice.decision not in options:
         return f"no answer to {review.reason}; it takes {', '.join(options)}"

@@ -89,12 +89,23 @@ def _paths(given: list[str], store: str | None) -> list[Path]:
         if missing:
             raise UsageError(f"expected a log file or folder, but there is no {missing[0]}")
         return [Path(path) for path in given]
-    if store is not None and store.startswith("sqlite:"):
-        return [Path(store.removeprefix("sqlite:")).parent]
+    if store is not None:
+        return _beside(store)
     home = Path(os.environ.get("TRACEKIT_HOME") or ".tracekit")
     if not home.exists():
         raise UsageError(f"no PATH was given and there is no {home}; `tracekit demo` makes a first log")
     return [home]
+
+
+def _beside(store: str) -> list[Path]:
+    """The logs that stand beside a store in a file; for any other, those of the home folder where there is one."""
+    home = Path(os.environ.get("TRACEKIT_HOME") or ".tracekit")
+    if store.startswith("sqlite:"):
+        file = Path(store.removeprefix("sqlite:"))
+        if not file.is_file():
+            raise UsageError(f"expected a store, but there is no {file}")
+        home = file.parent
+    return [home / "traces"] if (home / "traces").is_dir() else []
 
 
 COMMAND = Command("tui", "the terminal explorer", configure, run)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,8 @@ SORTS = ("-started_at", "-duration_ms", "-cost", "-steps", "name", "code")
 """Orders that the list of traces goes through; columns of `TraceRow`."""
 
 SEARCH_ROWS = 2000
+FAILED = "s.status IN ('error', 'unknown') OR (s.status = 'running' AND t.status <> 'running')"
+"""Steps that the live list shows when only errors are wanted."""
 
 
 def person() -> str:
@@ -39,17 +41,29 @@ class Controller:
     who: str = field(default_factory=person)
     progress: Progress | None = None
     """Last word of the reader; set from its thread, read by the screen's clock."""
+    from_store: bool = False
+    """There is no log: the list shows the tasks of the store."""
+    news: int = 0
+    """How often the reader said that there are rows to show, before it was done."""
 
     def load(self) -> tuple[int, int]:
         """Read what is new; numbers of traces and of damaged lines."""
         self.analysis.load(self._told)
-        return self.analysis.traces(limit=1).unfiltered, len(self.analysis.damage())
+        count = self.analysis.traces(limit=1).unfiltered
+        self.from_store = count == 0 and self.recoveries is not None
+        if self.from_store and self.recoveries is not None:
+            count = len(self.recoveries.tasks())
+        return count, len(self.analysis.damage())
 
     def _told(self, progress: Progress) -> None:
         self.progress = progress
+        if progress.stage in ("rows", "diagnosing"):
+            self.news += 1
 
     def traces(self, filter: str, sort: str, errors_only: bool) -> Callable[[int, int], Page[TraceRow]]:
-        """A function that gives pages of the list of traces."""
+        """A function that gives pages of the list of traces; without logs, of the tasks of the store."""
+        if self.from_store and self.recoveries is not None:
+            return self.recoveries.pages(filter, errors_only)
 
         def fetch(offset: int, limit: int) -> Page[TraceRow]:
             return self.analysis.traces(
@@ -72,7 +86,7 @@ class Controller:
 
     def live(self, errors_only: bool, limit: int = 500) -> Sequence[dict[str, Any]]:
         """The steps that began last, newest last, over all traces."""
-        table = self.analysis.sql(LIVE.format(only="status <> 'ok'" if errors_only else "true", limit=limit))
+        table = self.analysis.sql(LIVE.format(only=FAILED if errors_only else "true", limit=limit))
         rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
         return rows[::-1]
 
@@ -111,7 +125,11 @@ class Controller:
             return None
         trace = self.analysis.trace(trace_id)
         task_id = trace.task_id if trace is not None and trace.task_id else self.recoveries.task_of(trace_id)
-        return None if task_id is None else self.recoveries.view(task_id)
+        view = None if task_id is None else self.recoveries.view(task_id)
+        if view is None or view.break_step is None:
+            return view
+        step = self.analysis.step(trace_id, view.break_step)
+        return view if step is None else replace(view, break_seq=step.line.seq)
 
     def notes_file(self) -> Path:
         """Where notes about verdicts go: beside what was read, hidden so that no reading takes it for a log."""
@@ -149,7 +167,7 @@ def open_controller(
     """A controller over *paths* and, where one is named or stands beside the logs, a store."""
     from tracekit_analyzers.session import Session
 
-    session: Analysis = Session(paths, reader=reader)
+    session: Analysis = Session(paths, reader=reader, early_rows=True)
     url = store or store_beside(paths)
     if url is None:
         return Controller(session)

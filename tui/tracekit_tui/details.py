@@ -117,13 +117,11 @@ def diff(detail: StepDetail, width: int) -> list[Line]:
     """What the model wrote beside what the tool received, with each difference named."""
     if detail.asked_arguments is None and detail.received_input is None:
         return _no_call(detail, width)
-    left = (
-        laid_out(detail.asked_arguments)
-        if detail.asked_arguments is not None
-        else "(nobody asked for this call)"
-    )
+    if detail.asked_arguments is None:
+        return _unasked(detail, width)
+    left = laid_out(detail.asked_arguments)
     right = laid_out(detail.received_input) if detail.received_input is not None else "(nothing received)"
-    both = detail.asked_arguments is not None and detail.received_input is not None
+    both = detail.received_input is not None
     other: Run = (" ≠ ", "warn") if detail.differences or not both else (" ≈ ", "dim")
     lines = side_by_side(left, right, width, "model wrote", "tool received", other=other)
     lines.append((("", "plain"),))
@@ -135,6 +133,12 @@ def diff(detail: StepDetail, width: int) -> list[Line]:
         lines += wrapped(f"    wrote     {_absent(difference.left)}", width, "error")
         lines += wrapped(f"    received  {_absent(difference.right)}", width, "accent")
     return lines
+
+
+def _unasked(detail: StepDetail, width: int) -> list[Line]:
+    """What a step received that no model asked for by a call: a task's own input, a call made by code."""
+    words = "what it received; no model wrote these arguments"
+    return [((words, "dim"),), (("", "plain"),), *wrapped(laid_out(detail.received_input), width)]
 
 
 def _absent(value: str | None) -> str:

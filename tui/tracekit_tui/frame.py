@@ -12,12 +12,17 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
-from tracekit_tui.actions import at, bindings, show_key
+from tracekit_tui.actions import at, bindings, named, show_key
 from tracekit_tui.background import Busy
 from tracekit_tui.text import Ink, Run, clip, visible
 
 if TYPE_CHECKING:
     from tracekit_tui.app import Explorer
+
+LOW_BELOW_HEIGHT = 28
+"""A lower window gives its lists more of the room."""
+
+HELP, OPEN = named("app.help"), named("list.open")
 
 Copyable = tuple[str, Callable[[], str]]
 """A title for the copy menu and what gives the original value; called in a thread."""
@@ -78,6 +83,8 @@ class ExplorerScreen(Busy, Screen[None]):
 
     place: ClassVar[str] = ""
     number: ClassVar[int] = 0
+    enter: ClassVar[str] = ""
+    """What Enter does here, for the line of keys; empty where it does nothing."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         if "BINDINGS" not in cls.__dict__ and "place" in cls.__dict__:
@@ -132,19 +139,23 @@ class ExplorerScreen(Busy, Screen[None]):
     def _keys(self, width: int) -> list[Run]:
         runs: list[Run] = []
         used = 0
-        actions = [action for action in at(self.place) if action.footer][:6]
-        for key, title in [
-            *[(self.explorer.key_of(action), action.title) for action in actions],
-            ("?", "help"),
-        ]:
+        help_key = self.explorer.key_of(HELP)
+        room = width - len(f" {show_key(help_key)} help ")
+        for key, title in self.keys_here():
             text = f" {show_key(key)} "
             used += len(text) + len(title) + 1
-            if used > width:
+            if used > room:
                 break
             runs += [(text, "bar"), (f"{title} ", "dim")]
-        return runs
+        return [*runs, (f" {show_key(help_key)} ", "bar"), ("help ", "dim")]
+
+    def keys_here(self) -> list[tuple[str, str]]:
+        """The keys that matter most here, with what they do."""
+        found = [(self.explorer.key_of(action), action.footer) for action in at(self.place) if action.footer]
+        return [(self.explorer.key_of(OPEN), self.enter), *found] if self.enter else found
 
     def on_resize(self) -> None:
+        self.set_class(self.size.height < LOW_BELOW_HEIGHT, "low")
         self.tell()
 
     def on_screen_resume(self) -> None:

@@ -99,6 +99,11 @@ def confidence(share: float | None) -> str:
     return f"{word} ({share:.2f})"
 
 
+def counted(count: int, word: str) -> str:
+    """`1 trace`, `4,310 traces`."""
+    return f"{count:,} {word}" if count == 1 else f"{count:,} {word}s"
+
+
 def megabytes(count: int) -> str:
     """Bytes as `312 MB`, or with one decimal below ten."""
     size = count / 1_000_000

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import shlex
 import shutil
 import subprocess
 import tempfile
+from functools import cache
 from pathlib import Path
 
 CLIPBOARD_TOOLS = (
@@ -55,13 +57,21 @@ def by_tool(text: str, environment: dict[str, str]) -> str | None:
     return command[0]
 
 
-def to_file(text: str, name: str = "value") -> Path:
-    """A new private file that holds *text* exactly."""
-    suffix = ".json" if text[:1] in "{[" else ".txt"
-    handle, path = tempfile.mkstemp(prefix=f"tracekit-{name}-", suffix=suffix)
+def to_file(text: str, name: str = "value", folder: str | None = None) -> Path:
+    """A new private file that holds *text* exactly; in the folder of the system where none is given."""
+    suffix = ".json" if text[:1] in ("{", "[") else ".txt"
+    handle, path = tempfile.mkstemp(prefix=f"tracekit-{name}-", suffix=suffix, dir=folder)
     with os.fdopen(handle, "wb") as file:
         file.write(text.encode("utf-8", "surrogatepass"))
     return Path(path)
+
+
+@cache
+def lent_folder() -> str:
+    """A private folder for what an editor or a pager is lent; it goes when the explorer ends."""
+    folder = tempfile.mkdtemp(prefix="tracekit-lent-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def editor_command(path: Path, line: int | None = None) -> list[str]:

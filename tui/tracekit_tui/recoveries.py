@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,10 @@ from tracekit.durable.fork import fork
 from tracekit.errors import TracekitError
 from tracekit.store import open_store
 from tracekit.store.contract import ReviewRow, Store
+from tracekit_analyzers.views import Page, TraceRow
 from tracekit_tui.choices import Choice
-from tracekit_tui.runner import RecoveryRun
+from tracekit_tui.runner import RecoveryRun, private
+from tracekit_tui.stored import page_of, task_rows
 from tracekit_tui.viewing import QueueLine, RecoveryView, make_view, open_questions, who_picks_up
 
 
@@ -77,6 +81,19 @@ class Recoveries:
                 return found
             after = page[-1].task_id
         return None
+
+    def tasks(self) -> list[TraceRow]:
+        """All tasks as rows of the list of traces, the one changed last first."""
+        return task_rows(self.store)
+
+    def pages(self, filter: str, errors_only: bool) -> Callable[[int, int], Page[TraceRow]]:
+        """A function that gives pages of the tasks that match, as they stand at its first call."""
+        tasks = cache(self.tasks)
+
+        def fetch(offset: int, limit: int) -> Page[TraceRow]:
+            return page_of(tasks(), filter=filter, errors_only=errors_only, offset=offset, limit=limit)
+
+        return fetch
 
     def queue(self) -> Sequence[QueueLine]:
         """Open questions, oldest first."""
@@ -134,6 +151,8 @@ class Recoveries:
     def _words(self, view: RecoveryView, intent: Intent, given: str | None) -> list[str]:
         choice = intent.choice
         words = [f"{choice.title}: {choice.means}", ""]
+        if choice.id == "resume":
+            words += [f"then: {view.plan.recommendation}", ""]
         if intent.review is not None:
             words.append(f"write the decision {choice.decision!r} on review {intent.review.review_id},")
             words.append(f"tied to the arguments that you saw (digest {intent.review.args_digest[:12]})")
@@ -143,14 +162,17 @@ class Recoveries:
             words.append(
                 f"make the task {intent.task_id}: the journal of {intent.parent} before step {choice.fork_at}"
             )
-            words.append("effects of those steps are neither repeated nor undone by it")
+            words.append(
+                f"{intent.parent} stays as it is; effects of the kept steps are neither repeated nor undone"
+            )
         elif view.effect is not None:
             effect = view.effect
             words.append(f"the call: {effect.tool} {view.arguments or ''}")
             words.append(
                 f"{effect.risk}, key {effect.key[:12]}, sent {_times(effect.attempt)}, now {effect.status}"
             )
-        return [*words, "", *self._who_runs(view, intent), "", f"logged as decided by {intent.who}"]
+        logged = f"logged as decided by {intent.who} in {self.decisions}"
+        return [*words, "", *self._who_runs(view, intent), "", logged]
 
     def _who_runs(self, view: RecoveryView, intent: Intent) -> list[str]:
         if intent.argv is not None:
@@ -174,7 +196,9 @@ class Recoveries:
             self._decide(intent, intent.review)
         if intent.parent is not None:
             fork(intent.parent, at=intent.choice.fork_at or "", new_id=intent.task_id, store=self.url)
-        run = None if intent.argv is None else RecoveryRun(intent.argv, intent.who, self._home())
+        run = None
+        if intent.argv is not None:
+            run = RecoveryRun(intent.argv, intent.who, self._output_of(intent.task_id), self._home())
         self._log(intent, "written" if run is None else f"runs as pid {run.pid}")
         return run
 
@@ -192,8 +216,6 @@ class Recoveries:
         )
 
     def _log(self, intent: Intent, what: str) -> None:
-        home = self._home() or Path(os.environ.get("TRACEKIT_HOME") or ".tracekit")
-        home.mkdir(parents=True, exist_ok=True)
         line = {
             "at": clock.rfc3339(clock.now_ns()),
             "by": intent.who,
@@ -204,8 +226,22 @@ class Recoveries:
             "what": what,
             "argv": intent.argv,
         }
-        with (home / ".tracekit-decisions.jsonl").open("a", encoding="utf-8") as file:
+        with private(self.decisions, "a") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+    @property
+    def decisions(self) -> Path:
+        """The file in which each choice is logged, before and after it is carried out."""
+        return self._folder() / "decisions.jsonl"
+
+    def _output_of(self, task_id: str) -> Path:
+        """A new file for what a recovery says."""
+        at = clock.rfc3339(clock.now_ns()).replace("-", "").replace(":", "").partition(".")[0]
+        name = re.sub(r"[^\w.-]+", "_", task_id)[:80]
+        return self._folder() / f"{name}-{at}-{clock.current().random_hex(4)}.log"
+
+    def _folder(self) -> Path:
+        return (self._home() or Path(os.environ.get("TRACEKIT_HOME") or ".tracekit")) / "recoveries"
 
     def _home(self) -> Path | None:
         """Folder of the logs that belong to a store in a file."""

@@ -37,7 +37,7 @@ def trace_columns(marked: set[str]) -> list[Column[TraceRow]]:
     return [
         Column("", state, width=2),
         text_column("trace", lambda row: row.trace_id[:8], width=8, from_width=120),
-        Column("what", lambda row, width: [(_goal(row), "strong")]),
+        Column("what", lambda row, width: [(_goal(row, width), "strong")]),
         Column("steps", steps, width=7, right=True),
         Column("fails at", failed, share=0.22),
         Column("class", code, width=25, from_width=74),
@@ -47,8 +47,11 @@ def trace_columns(marked: set[str]) -> list[Column[TraceRow]]:
     ]
 
 
-def _goal(row: TraceRow) -> str:
-    return row.name if row.task_id is None else f"{row.task_id} · {row.name}"
+def _goal(row: TraceRow, width: int) -> str:
+    if row.task_id is None:
+        return row.name
+    # Half a name says less than a whole id.
+    return f"{row.task_id} · {row.name}" if width >= len(row.task_id) + 12 else row.task_id
 
 
 def step_columns(waterfall: bool, folded: set[str], *, ended: bool = False) -> list[Column[StepLine]]:

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import IO, Any
 
 
 class RecoveryRun:
     """A process whose words go to a file, so that neither a slow nor a closed screen can hold it up."""
 
-    def __init__(self, argv: Sequence[str], who: str, home: Path | None = None) -> None:
-        handle, path = tempfile.mkstemp(prefix="tracekit-recovery-", suffix=".log")
+    def __init__(self, argv: Sequence[str], who: str, log: Path, home: Path | None = None) -> None:
         self.argv = tuple(argv)
-        self.log = Path(path)
+        self.log = log
         self._read = 0
-        with os.fdopen(handle, "wb") as out:
+        with private(log, "wb") as out:
             self._process = subprocess.Popen(
                 self.argv,
                 stdin=subprocess.DEVNULL,
@@ -47,6 +46,13 @@ class RecoveryRun:
         """Ask it to stop, as Ctrl-C would; nothing when it has ended."""
         if self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGINT)
+
+
+def private(path: Path, mode: str) -> IO[Any]:
+    """*path* opened for writing, with its folder made where it is absent; nobody else may read either."""
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    encoding = None if "b" in mode else "utf-8"
+    return open(path, mode, encoding=encoding, opener=lambda name, flags: os.open(name, flags, 0o600))
 
 
 def _environment(who: str, home: Path | None) -> dict[str, str]:

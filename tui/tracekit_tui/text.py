@@ -26,6 +26,7 @@ _MARKS = re.compile(
     "\U000e0000-\U000e01ef"  # invisible tag letters
     "\ud800-\udfff]"  # halves of a pair: no terminal can be sent them
 )
+_WORDS = re.compile(" +|[^ ]+")
 _PILE = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3,}")
 _JOINERS = "\u200d\ufe0e\ufe0f"
 
@@ -116,6 +117,28 @@ def wrap_words(text: str, width: int) -> Iterator[str]:
             *whole, line = wrap(word, width)
             yield from whole
         yield line
+
+
+def flow(runs: Iterable[Run], width: int, margin: int = 0) -> list[Line]:
+    """*runs* cut between words into lines of *width* cells; all but the first begin with *margin* blanks."""
+    lines: list[Line] = []
+    line: list[Run] = []
+    room = width = max(margin + 2, width)
+    for text, ink in runs:
+        for word in _WORDS.findall(visible(text)):
+            whole = cell_len(word) <= width - margin
+            for part in (word,) if whole else wrap(word, width - margin):
+                size = cell_len(part)
+                if size > room:
+                    lines.append(tuple(line))
+                    line, room = [(" " * margin, "plain")], width - margin
+                    if part.isspace():
+                        continue
+                if line and line[-1][1] == ink:
+                    part = line.pop()[0] + part
+                line.append((part, ink))
+                room -= size
+    return [*lines, tuple(line)]
 
 
 def wrapped(text: str, width: int, ink: Ink = "plain") -> list[Line]:

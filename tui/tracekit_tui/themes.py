@@ -83,6 +83,9 @@ def starting_theme(environment: Mapping[str, str]) -> str:
     wanted = environment.get("TRACEKIT_THEME", "")
     if wanted:
         return {"dark": DARK.name, "light": LIGHT.name, "16": SIXTEEN}.get(wanted, wanted)
+    if "TEXTUAL_DRIVER" in environment:
+        # A browser, or a test: all colours, whatever the terminal has from which it was started.
+        return DARK.name
     rich = environment.get("COLORTERM", "") in ("truecolor", "24bit") or "256color" in environment.get(
         "TERM", ""
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,12 @@ from tracekit import clock
 from tracekit.durable.api import panel_of, plan
 from tracekit.durable.plan import Plan
 from tracekit.errors import NotStorable
+from tracekit.model import TaskStatus
 from tracekit.snapshot import decode, to_log
 from tracekit.store.contract import EffectRow, ReviewRow, StepRow, Store, TaskRow, TaskState
 from tracekit.store.liveness import survey
 from tracekit_tui.choices import Choice, choices_of
+from tracekit_tui.marks import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,12 @@ class RecoveryView:
     """Its arguments as plain JSON text, as they can be edited: a decimal is its digits in quotes."""
     steps: tuple[StepRow, ...]
     """The journal, in order: where it may be restored to."""
+    left_behind: bool
+    """Its process has ended in the middle of it: it runs in the store only."""
+    break_step: str | None
+    """Id of the step that the break point names."""
+    break_seq: int | None = None
+    """Number of that step in the trace; the journal counts without the task's own step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +74,18 @@ def make_view(store: Store, state: TaskState) -> RecoveryView:
         effect=effect,
         arguments=_arguments(store, effect),
         steps=state.steps,
+        left_behind=_left_behind(state, held),
+        break_step=_break_step(state, found),
     )
+
+
+def _left_behind(state: TaskState, held: bool) -> bool:
+    return state.task.status is TaskStatus.RUNNING and not held
+
+
+def _break_step(state: TaskState, found: Plan) -> str | None:
+    named = re.search(r"step (\S+?)(?=[,\s]|$)", found.break_point)
+    return next((row.step_id for row in state.steps if named and row.place == named[1]), None)
 
 
 def _effect(state: TaskState, review: ReviewRow | None, found: Plan | None) -> EffectRow | None:
@@ -97,13 +117,13 @@ def _plain(value: Any) -> Any:
 
 
 def _facts(state: TaskState, found: Plan, *, held: bool) -> list[tuple[str, str]]:
-    kept = f"{found.kept_calls} calls ({found.kept_model_calls} of the model), {found.kept_tokens:,} tokens, {found.kept_seconds:.1f}s"
+    kept = f"{counted(found.kept_calls, 'call')} ({found.kept_model_calls} of the model), {found.kept_tokens:,} tokens, {found.kept_seconds:.1f}s"
     risky = [f"{row.tool} {row.status}: {row.next_move}" for row in found.at_risk]
     owner = (
-        "nobody" if found.owner is None else f"{found.owner} ({'lives' if held else 'its process has ended'})"
+        "nobody" if found.owner is None else f"{found.owner} ({'alive' if held else 'its process has ended'})"
     )
     facts = [
-        ("status", found.status),
+        ("status", "left behind: its process has ended" if _left_behind(state, held) else found.status),
         ("kept", kept),
         ("at risk", "; ".join(risky) or "nothing"),
         ("done, stays", ", ".join(found.done_effects)),

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import hmac
+import logging
 import secrets
 import socket
 import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 from aiohttp import web
 from textual_serve.server import Server
 
 COOKIE = "tracekit_token"
+PAGE = Path(__file__).with_name("page")
+"""Our own page: that of textual-serve fetches a font from another machine, and waits for a click before keys work."""
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -20,12 +24,18 @@ class TokenServer(Server):
 
     def __init__(self, command: str, *, port: int, token: str | None = None) -> None:
         self.token = token or secrets.token_urlsafe(24)
-        super().__init__(command, host="127.0.0.1", port=port or free_port(), title="tracekit")
+        super().__init__(
+            command, host="127.0.0.1", port=port or free_port(), title="tracekit", templates_path=PAGE
+        )
 
     @property
     def address(self) -> str:
         """Where a person opens it."""
         return f"{self.public_url}/?token={self.token}"
+
+    def initialize_logging(self) -> None:
+        # The log of requests would write the token on the terminal once for each of them.
+        logging.basicConfig(level=logging.ERROR)
 
     async def _make_app(self) -> web.Application:
         app = await super()._make_app()
@@ -49,7 +59,17 @@ class TokenServer(Server):
         response = await handler(request)
         if not response.prepared:
             response.set_cookie(COOKIE, self.token, httponly=True, samesite="Strict")
+            response.headers.update(self._rules())
         return response
+
+    def _rules(self) -> dict[str, str]:
+        """Headers by which the browser itself lets nothing in or out but this server."""
+        own = f"'self' 'unsafe-inline'; connect-src 'self' ws://{self.host}:{self.port}"
+        return {
+            "Content-Security-Policy": f"default-src {own}; img-src 'self' data:; frame-ancestors 'none'",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+        }
 
     async def on_startup(self, app: web.Application) -> None:
         print(f"tracekit: the explorer is at {self.address} (Ctrl-C ends it)", file=sys.stderr, flush=True)

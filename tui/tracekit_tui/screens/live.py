@@ -22,6 +22,7 @@ class LiveScreen(ExplorerScreen):
 
     place: ClassVar[str] = "live"
     number: ClassVar[int] = 7
+    enter: ClassVar[str] = "open"
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,10 +65,12 @@ class LiveScreen(ExplorerScreen):
 
     def crumb(self) -> list[Run]:
         counts = self.counts
-        done = sum(count for status, count in counts.items() if status not in ("running", "error"))
+        done = sum(count for status, count in counts.items() if status not in ("running", "error", "killed"))
         runs: list[Run] = [(f"{counts.get('running', 0):,} open", "accent"), (f" · {done:,} done · ", "dim")]
-        failed = counts.get("error", 0)
+        failed, left = counts.get("error", 0), counts.get("killed", 0)
         runs.append((f"{failed:,} failed", "error" if failed else "dim"))
+        if left:
+            runs.append((f" · {left:,} left open by killed processes", "error"))
         if self.only_errors:
             runs.append((" · errors only", "error"))
         return runs
@@ -111,7 +114,7 @@ def _columns() -> list[Column[Step]]:
         Column("step", name),
         text_column(
             "took",
-            lambda row: "…" if row["status"] == "running" else duration(row["duration_ms"]),
+            _took,
             width=8,
             right=True,
         ),
@@ -119,6 +122,10 @@ def _columns() -> list[Column[Step]]:
             "trace/step", lambda row: f"{str(row['trace_id'])[:8]}/{row['seq']}", width=14, from_width=70
         ),
     ]
+
+
+def _took(row: Step) -> str:
+    return "…" if row["status"] == "running" else duration(row["duration_ms"])
 
 
 def _moment(value: object) -> datetime | None:

@@ -8,8 +8,9 @@ from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from tracekit.errors import Conflict, TracekitError
+from tracekit.model import TaskStatus
 from tracekit_analyzers.views import StepLine
-from tracekit_tui.actions import find
+from tracekit_tui.actions import find, named
 from tracekit_tui.choices import Choice
 from tracekit_tui.dialogs import Ask, ChooseStep, Confirm
 from tracekit_tui.frame import Copyable, ExplorerScreen
@@ -22,6 +23,8 @@ from tracekit_tui.text import Ink, Line, Run, wrap_words
 from tracekit_tui.textpane import TextPane
 from tracekit_tui.viewing import RecoveryView
 
+STOP = named("recovery.stop")
+
 LOOK_S = 0.3
 """How often a running recovery is looked at."""
 
@@ -31,6 +34,7 @@ class RecoveryScreen(ExplorerScreen):
 
     place: ClassVar[str] = "recovery"
     number: ClassVar[int] = 4
+    enter: ClassVar[str] = "choose"
 
     def __init__(self, trace_id: str) -> None:
         super().__init__()
@@ -72,15 +76,28 @@ class RecoveryScreen(ExplorerScreen):
     def crumb(self) -> list[Run]:
         if self.view is None:
             return [(self.trace_id[:8], "accent")]
-        status = str(self.view.task.status)
+        left = self.view.left_behind and self.run is None
+        status = "killed" if left else str(self.view.task.status)
         runs: list[Run] = [
             glyph(status),
             (f" {self.view.task.task_id} ", "strong"),
-            (status, glyph(status)[1]),
+            ("left behind: its process has ended" if left else status, glyph(status)[1]),
         ]
         if self.run is not None and self.code is None:
             runs.append((f" · recovery runs as pid {self.run.pid}", "accent"))
         return runs
+
+    def keys_here(self) -> list[tuple[str, str]]:
+        if self.run is not None and self.code is None:
+            return [(self.explorer.key_of(STOP), "stop the recovery")]
+        view = self.view
+        if view is None:
+            return []
+        found = [(named(f"recovery.{one.id}"), one) for one in view.choices if not one.blocked]
+        return [
+            *super().keys_here()[:1],
+            *[(self.explorer.key_of(key), one.title.lower()) for key, one in found],
+        ]
 
     # ------------------------------------------------------------------ the panel
 
@@ -243,8 +260,8 @@ def panel_lines(view: RecoveryView | None, recoveries: Recoveries | None, width:
     lines: list[Line] = []
     main: list[tuple[str, str, Ink]] = [
         ("GOAL", view.goal, "strong"),
-        ("BREAK POINT", view.plan.break_point, "plain"),
-        ("REASON", view.plan.reason, "error"),
+        ("BREAK POINT", _break_point(view), "plain"),
+        ("REASON", view.plan.reason, "plain" if view.task.status is TaskStatus.DONE else "error"),
         ("RECOMMENDED", view.plan.recommendation, "accent"),
     ]
     for name, text, ink in main:
@@ -254,6 +271,12 @@ def panel_lines(view: RecoveryView | None, recoveries: Recoveries | None, width:
     for name, text in view.facts:
         lines += _fact(name, text, "plain", width)
     return lines
+
+
+def _break_point(view: RecoveryView) -> str:
+    """Where it broke, by the journal's number and by the trace's, which the other screens show."""
+    text = view.plan.break_point
+    return text if view.break_seq is None else f"{text} (step {view.break_seq} in the trace)"
 
 
 def _fact(name: str, text: str, ink: Ink, width: int) -> list[Line]:
@@ -301,6 +324,6 @@ def _choice_columns(screen: RecoveryScreen) -> list[Column[Choice]]:
         return [(row.title, "dim" if row.blocked else "strong")]
 
     def means(row: Choice, width: int) -> list[Run]:
-        return [(f"blocked: {row.blocked}", "dim")] if row.blocked else [(row.means, "plain")]
+        return [(f"not now: {row.blocked}", "dim")] if row.blocked else [(row.means, "plain")]
 
     return [Column("key", key, width=4), Column("choice", title, width=20), Column("means", means)]

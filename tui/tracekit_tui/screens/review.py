@@ -21,6 +21,7 @@ class ReviewScreen(ExplorerScreen):
 
     place: ClassVar[str] = "review"
     number: ClassVar[int] = 5
+    enter: ClassVar[str] = "decide"
 
     def __init__(self) -> None:
         super().__init__()

@@ -14,7 +14,7 @@ from tracekit_tui.details import PLAIN_TABS, TABS, context, head, lineage
 from tracekit_tui.folds import Folds, subtree_end
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList
-from tracekit_tui.marks import duration, glyph, money
+from tracekit_tui.marks import counted, duration, glyph, money
 from tracekit_tui.rows import step_columns
 from tracekit_tui.text import Line, Run, clip, visible
 from tracekit_tui.textpane import TextPane
@@ -33,6 +33,7 @@ class TraceScreen(ExplorerScreen):
 
     place: ClassVar[str] = "trace"
     number: ClassVar[int] = 2
+    enter: ClassVar[str] = "detail"
 
     def __init__(self, trace_id: str, step_id: str | None = None) -> None:
         super().__init__()
@@ -47,6 +48,8 @@ class TraceScreen(ExplorerScreen):
         """None: by the width of the window."""
         self.share = 50
         self.needle = ""
+        self.opened_unjudged = step_id is None
+        """Opened at its first step, for want of a better one."""
 
     def body(self) -> ComposeResult:
         with Horizontal(id="split"):
@@ -80,6 +83,10 @@ class TraceScreen(ExplorerScreen):
 
     def _know(self, trace: TraceRow | None) -> None:
         self.trace = trace
+        if self.opened_unjudged and trace is not None and trace.failed_step is not None:
+            # It was opened before its verdict was known, and the person has not moved since.
+            self.opened_unjudged = False
+            self.jump(trace.failed_step, near=trace.failed_seq or 1)
         self._use_columns()
         self.tell()
 
@@ -88,7 +95,7 @@ class TraceScreen(ExplorerScreen):
         if trace is None:
             return [(f" {self.trace_id[:8]}", "accent")]
         sign, ink = glyph(trace.status)
-        facts = f"  {trace.steps} steps · {duration(trace.duration_ms)} · {money(trace.cost)}"
+        facts = f"  {counted(trace.steps, 'step')} · {duration(trace.duration_ms)} · {money(trace.cost)}"
         runs: list[Run] = [
             (f"{sign} ", ink),
             (trace.task_id or trace.trace_id[:8], "accent"),
@@ -129,14 +136,20 @@ class TraceScreen(ExplorerScreen):
     def _use_columns(self) -> None:
         self.steps.use_columns(self._columns())
 
-    def jump(self, step_id: str) -> None:
-        """Put the cursor on the step *step_id*, unfolding and showing all steps where needed."""
+    def jump(self, step_id: str, *, near: int = 1) -> None:
+        """
+        Put the cursor on the step *step_id*, unfolding and showing all steps where needed.
+
+        Args:
+            near: Its number where that is known: the search begins there instead of at the top.
+        """
+        start = max(0, near - 1)
         controller = self.controller
         self.only_errors = False
         self.folds.clear()
         fetch = controller.steps(self.trace_id)
         self.in_thread(
-            lambda: controller.find(fetch, lambda row: row.step_id == step_id, start=0, direction=1),
+            lambda: controller.find(fetch, lambda row: row.step_id == step_id, start=start, direction=1),
             lambda found: self._feed(keep_cursor=False, at=found or 0),
             group="find",
         )
@@ -235,6 +248,7 @@ class TraceScreen(ExplorerScreen):
 
     def on_virtual_list_moved(self, event: VirtualList.Moved) -> None:
         row: StepLine = event.row
+        self.opened_unjudged = self.opened_unjudged and self.steps.cursor == 0
         self.step_id = row.step_id
         self.explorer.look_at(self.trace_id, row.step_id)
         controller, trace_id = self.controller, self.trace_id

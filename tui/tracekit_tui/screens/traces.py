@@ -13,7 +13,9 @@ from tracekit_tui.controller import SORTS
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import VirtualList
 from tracekit_tui.rows import trace_columns
-from tracekit_tui.text import Run
+from tracekit_tui.summary import summary_lines
+from tracekit_tui.text import Line, Run
+from tracekit_tui.textpane import TextPane
 
 
 class TracesScreen(ExplorerScreen):
@@ -21,6 +23,7 @@ class TracesScreen(ExplorerScreen):
 
     place: ClassVar[str] = "traces"
     number: ClassVar[int] = 1
+    enter: ClassVar[str] = "open"
 
     def __init__(self) -> None:
         super().__init__()
@@ -30,7 +33,8 @@ class TracesScreen(ExplorerScreen):
         self.marked: dict[str, None] = {}
 
     def body(self) -> ComposeResult:
-        yield VirtualList(id="traces", title="traces", empty="no trace matches")
+        yield VirtualList(id="traces", title="traces", empty="nothing was read")
+        yield TextPane(id="summary")
 
     @property
     def rows(self) -> VirtualList:
@@ -38,6 +42,7 @@ class TracesScreen(ExplorerScreen):
         return self.query_one("#traces", VirtualList)
 
     def start(self) -> None:
+        self.query_one("#summary", TextPane).can_focus = False
         self._feed(keep_cursor=False)
         self.rows.focus()
 
@@ -48,8 +53,16 @@ class TracesScreen(ExplorerScreen):
         if self.explorer.controller is None:
             return
         fetch = self.explorer.controller.traces(self.filter, self.sort, self.only_errors)
+        self.rows.empty_text = self._why_empty()
         self.rows.feed(trace_columns(set(self.marked)), fetch, keep_cursor=keep_cursor)
         self.tell()
+
+    def _why_empty(self) -> str:
+        if self.filter:
+            return f"no trace matches /{self.filter}: Esc clears the filter"
+        if self.only_errors:
+            return "no failed trace: z shows all"
+        return "no trace is in what was read; f follows what will be written"
 
     def crumb(self) -> list[Run]:
         runs: list[Run] = [(f" /{self.filter} ", "accent")] if self.filter else []
@@ -64,10 +77,21 @@ class TracesScreen(ExplorerScreen):
     def on_virtual_list_moved(self, event: VirtualList.Moved) -> None:
         row: TraceRow = event.row
         self.explorer.look_at(row.trace_id, row.failed_step)
+        controller, judged = self.explorer.controller, not self.explorer.unjudged
+        if controller is None:
+            return
+
+        def lines(width: int) -> list[Line]:
+            known = judged and not controller.from_store
+            verdict = controller.analysis.verdict(row.trace_id) if known else None
+            return summary_lines(row, verdict, width, judged=judged, stored=controller.from_store)
+
+        self.query_one("#summary", TextPane).show(lines)
 
     def on_virtual_list_opened(self, event: VirtualList.Opened) -> None:
         self.explorer.look_at(event.row.trace_id, event.row.failed_step)
-        self.explorer.go("trace")
+        controller = self.explorer.controller
+        self.explorer.go("recovery" if controller is not None and controller.from_store else "trace")
 
     def action_filter(self) -> None:
         self.ask(

@@ -16,7 +16,8 @@ from tracekit_tui.marks import confidence, glyph
 from tracekit_tui.notes import add_note
 from tracekit_tui.reports import verdict_report
 from tracekit_tui.rows import short
-from tracekit_tui.text import Ink, Run
+from tracekit_tui.summary import WORTH
+from tracekit_tui.text import Ink, Run, flow
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class VerdictLine:
 
     runs: tuple[Run, ...]
     step: str | None = None
+    margin: int = 2
+    """Where its second line begins, when it needs one."""
 
 
 class VerdictScreen(ExplorerScreen):
@@ -32,6 +35,7 @@ class VerdictScreen(ExplorerScreen):
 
     place: ClassVar[str] = "verdict"
     number: ClassVar[int] = 3
+    enter: ClassVar[str] = "go to the step"
 
     def __init__(self, trace_id: str) -> None:
         super().__init__()
@@ -61,12 +65,17 @@ class VerdictScreen(ExplorerScreen):
 
     def _show(self, verdict: TraceVerdict | None, keep_cursor: bool) -> None:
         self.verdict = verdict
-        lines = [] if verdict is None else verdict_lines(verdict)
+        # Both borders and the scroll bar take a cell each.
+        lines = [] if verdict is None else verdict_lines(verdict, max(20, self.size.width - 3))
         columns: list[Column[Any]] = [
             Column("what was found; Enter goes to the step", lambda row, width: row.runs)
         ]
         self.query_one(VirtualList).feed(columns, fixed_page(lines), keep_cursor=keep_cursor)
         self.tell()
+
+    def on_resize(self) -> None:
+        if self.verdict is not None:
+            self._show(self.verdict, keep_cursor=True)
 
     def crumb(self) -> list[Run]:
         verdict = self.verdict
@@ -114,16 +123,17 @@ class VerdictScreen(ExplorerScreen):
         ]
 
 
-def verdict_lines(verdict: TraceVerdict) -> list[VerdictLine]:
-    """Lines of the whole verdict: the primary diagnosis first, then the others, then where it may go on."""
+def verdict_lines(verdict: TraceVerdict, width: int) -> list[VerdictLine]:
+    """Lines of the whole verdict in *width* cells: the primary diagnosis first, the others, where it may go on."""
     lines: list[VerdictLine] = []
     ordered = sorted(enumerate(verdict.diagnoses), key=lambda pair: pair[0] != verdict.primary)
     if not ordered:
-        lines.append(VerdictLine((("✓ nothing was found to be wrong", "ok"),)))
+        lines.append(VerdictLine((("nothing was found to be wrong", "ok"),)))
     for number, diagnosis in ordered:
         lines += _diagnosis_lines(diagnosis, primary=number == verdict.primary)
         lines.append(VerdictLine((("", "plain"),)))
-    return [*lines, *_resumable_lines(verdict)]
+    lines += _resumable_lines(verdict)
+    return [VerdictLine(part, line.step) for line in lines for part in flow(line.runs, width, line.margin)]
 
 
 def _diagnosis_lines(diagnosis: Diagnosis, *, primary: bool) -> list[VerdictLine]:
@@ -145,19 +155,18 @@ def _diagnosis_lines(diagnosis: Diagnosis, *, primary: bool) -> list[VerdictLine
         cause = f"  cause: step {_seq(diagnosis.cause_seq)}"
         lines.append(VerdictLine(((cause, "warn"), ("  Enter shows it", "dim")), diagnosis.cause_step))
     lines.append(
-        VerdictLine((("  another go: ", "dim"), (str(diagnosis.retry), "accent"), (_worth(diagnosis), "dim")))
+        VerdictLine(
+            (("  another go: ", "dim"), (str(diagnosis.retry), "accent"), ("  " + _worth(diagnosis), "dim")),
+            diagnosis.failed_step,
+            margin=4,
+        )
     )
     lines += _evidence_lines("  evidence", diagnosis.evidence)
     return lines
 
 
 def _worth(diagnosis: Diagnosis) -> str:
-    return {
-        "backoff": "  worth trying again after a wait",
-        "reprompt": "  only a second inference that sees the error can help",
-        "restore": "  go back to the step that caused it",
-        "fix_code": "  the code or the tool has to change first",
-    }.get(str(diagnosis.retry), "  nothing to try again")
+    return WORTH.get(str(diagnosis.retry), "nothing to try again")
 
 
 def _evidence_lines(title: str, evidence: Sequence[Evidence]) -> list[VerdictLine]:
@@ -171,7 +180,7 @@ def _evidence_lines(title: str, evidence: Sequence[Evidence]) -> list[VerdictLin
             runs.append((f" = {short(fact.value, 120)}", "warn"))
         if fact.step is not None:
             runs.append((f"  → step {_seq(fact.seq)}", "dim"))
-        lines.append(VerdictLine(tuple(runs), fact.step))
+        lines.append(VerdictLine(tuple(runs), fact.step, len(title) + 3))
     return lines
 
 
