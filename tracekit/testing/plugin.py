@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tracekit import clock
+from tracekit.testing.captured import CapturedSteps
 from tracekit.testing.faults import Faults
 from tracekit.testing.settable_clock import SettableClock
 
@@ -24,3 +26,10 @@ def settable_clock() -> Iterator[SettableClock]:
     with clock.use(SettableClock()) as made:
         assert isinstance(made, SettableClock)
         yield made
+
+
+@pytest.fixture
+def captured_steps(tmp_path: Path) -> Iterator[CapturedSteps]:
+    """What the test records, for it to look at."""
+    with CapturedSteps(tmp_path / "captured") as captured:
+        yield captured
