@@ -26,6 +26,7 @@ from tracekit.durable.session import Session, event, now_ms
 from tracekit.durable.trail import begin
 from tracekit.model import StepKind, StepStatus
 from tracekit.outcome import classify, no_answer
+from tracekit.recording.contexts import HashedMessages
 from tracekit.snapshot import canonical, context_digest, digest
 from tracekit.store.contract import AddUsage, AppendDecision, DecisionRow, PutStep, StepRow
 from tracekit.tools import Retry
@@ -62,7 +63,7 @@ def model_call(session: Session, place: str, asked: ModelAsked) -> Op[Reply]:
     Raises the client's own exception once retrying is over, `RequiresReview`, `Divergence`.
     """
     session.check()
-    names = tuple(session.names.name(each) for each in asked.messages)
+    names = session.names.name_all(asked.messages)
     context = context_digest(each.message_hash for each in names)
     digests = _Digests(digest(canonical(dict(asked.parameters))), context, names)
     row = session.steps.get(place)
@@ -100,11 +101,14 @@ def _ask(session: Session, place: str, asked: ModelAsked, digests: _Digests) -> 
         messages, complete = yield from overflow_context(session, place, messages, only_if_over=True)
     policy = Retry(attempts=session.limits.max_attempts)
     step, waited_s, rebuilt = None, 0.0, False
+    named: Sequence[NamedMessage] = digests.names
     raised: BaseException = TimeoutError()
     for failures in range(1, policy.attempts + 1):
         if step is None:
-            step = _begin_step(session, place, asked, messages, complete)
-        yield from _commit_before(session, place, asked, digests, step, messages)
+            named = _named(session, asked, digests, messages)
+            sent = HashedMessages.of(messages, tuple(each.message_hash for each in named))
+            step = _begin_step(session, place, asked, sent, complete)
+        yield from _commit_before(session, place, asked, digests, step, named)
         request = Dispatch(
             _bound(asked, messages), asked.is_async, asked.timeout_s, step=step, scope=f"{place}:model"
         )
@@ -143,7 +147,7 @@ def _bound(asked: ModelAsked, messages: list[Message]) -> Callable[[], Any]:
 
 
 def _begin_step(
-    session: Session, place: str, asked: ModelAsked, messages: Sequence[Message], complete: bool
+    session: Session, place: str, asked: ModelAsked, messages: Sequence[Mapping[str, Any]], complete: bool
 ) -> Any:
     row = session.steps.get(place)
     return begin(
@@ -160,10 +164,15 @@ def _begin_step(
 
 
 def _commit_before(
-    session: Session, place: str, asked: ModelAsked, digests: _Digests, step: Any, messages: Sequence[Message]
+    session: Session,
+    place: str,
+    asked: ModelAsked,
+    digests: _Digests,
+    step: Any,
+    named: Sequence[NamedMessage],
 ) -> Op[None]:
     before = session.steps.get(place)
-    manifest, blobs = manifest_writes(session, _named(session, asked, digests, messages))
+    manifest, blobs = manifest_writes(session, named)
     row = StepRow(
         session.task.task_id,
         place,

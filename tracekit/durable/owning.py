@@ -219,6 +219,9 @@ def ownership(url: str | Store | None = None) -> Ownership:
     if url is not None and not isinstance(url, str):
         name = f"object:{id(url)}"
         with _lock:
+            mine = next((each for each in _open.values() if each.store is url), None)
+            if mine is not None:
+                return mine
             if name not in _open:
                 _open[name] = Ownership(url)
             return _open[name]

@@ -18,6 +18,19 @@ _KEPT_PER_TRACE = 8
 """Contexts per trace that may serve as a base; several agents talking in turn need more than one."""
 
 
+class HashedMessages(tuple[Mapping[str, Any], ...]):
+    """Messages whose hashes the caller knows already: hashing is most of what a long conversation costs."""
+
+    hashes: tuple[str, ...]
+
+    @staticmethod
+    def of(messages: Sequence[Mapping[str, Any]], hashes: tuple[str, ...]) -> HashedMessages:
+        """*messages* with the `message_hash` of each, in order."""
+        made = HashedMessages(messages)
+        made.hashes = hashes
+        return made
+
+
 class _Base(NamedTuple):
     """A context that later ones may refer to, and how it was written itself."""
 
@@ -45,13 +58,15 @@ class Contexts:
         with self._lock:
             self._bases.pop(trace_id, None)
 
-    def first_use(self, hash_: str) -> bool:
-        """Whether the message has to be written; True once per file and hash."""
+    def first_uses(self, hashes: Sequence[str]) -> list[int]:
+        """Positions of the messages that have to be written; each hash once per file."""
+        fresh = []
         with self._lock:
-            if hash_ in self._written:
-                return False
-            self._written.add(hash_)
-            return True
+            for position, hash_ in enumerate(hashes):
+                if hash_ not in self._written:
+                    self._written.add(hash_)
+                    fresh.append(position)
+        return fresh
 
     def refer(self, trace_id: str, hashes: tuple[str, ...], *, complete: bool) -> ContextRef:
         """How to write this list of messages: against the context of the trace that shares the longest head."""
@@ -70,6 +85,8 @@ class Contexts:
 
 def hash_messages(messages: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """The hash of each message; one that has no canonical form is named by how it stands in the log."""
+    if isinstance(messages, HashedMessages):
+        return messages.hashes
     return tuple(_hash(message) for message in messages)
 
 

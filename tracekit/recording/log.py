@@ -176,10 +176,10 @@ class StepLog:
         hashes = hash_messages(messages)
         if self.writer and self.options.capture_messages:
             self.writer.prepare()
-            for hash_, message in zip(hashes, messages, strict=True):
-                if self.contexts.first_use(hash_):
-                    role = str(message.get("role", "")) if isinstance(message, Mapping) else ""
-                    self.write(partial(lines.message_line, hash_, trace_id, role, message))
+            for position in self.contexts.first_uses(hashes):
+                message = messages[position]
+                role = str(message.get("role", "")) if isinstance(message, Mapping) else ""
+                self.write(partial(lines.message_line, hashes[position], trace_id, role, message))
         return self.contexts.refer(trace_id, hashes, complete=complete)
 
     def _header(self) -> dict[str, object]:
