@@ -100,25 +100,38 @@ class VirtualList(Busy, Inked):
         self.unfiltered = 0
         self.loaded = False
         self._announced: Any = None
+        self._key: Callable[[Any], object] | None = None
 
     # ------------------------------------------------------------------ feeding
 
     def feed(
-        self, columns: Sequence[Column[Any]], fetch: Fetch, *, keep_cursor: bool = False, at: int = 0
+        self,
+        columns: Sequence[Column[Any]],
+        fetch: Fetch,
+        *,
+        keep_cursor: bool = False,
+        at: int = 0,
+        key: Callable[[Any], object] | None = None,
     ) -> None:
-        """Show what *fetch* answers, the cursor *at* that row; old rows stay until the first page has come."""
+        """
+        Show what *fetch* answers, the cursor *at* that row; old rows stay until the first page has come.
+
+        Args:
+            keep_cursor: The cursor stays where it is when the rows have come.
+            key: What a row is known by: with *keep_cursor*, the cursor goes along with its row to its new place.
+        """
         self._columns, self._fetch = columns, fetch
         self._generation += 1
         self._wanted.clear()
         self._fetching = False
         self.loaded = False
-        position = self.cursor if keep_cursor else at
         self._announced = None
-        page = position // PAGE_ROWS
+        self._key = key
+        page = (self.cursor if keep_cursor else at) // PAGE_ROWS
         generation = self._generation
         self.in_thread(
             lambda: fetch(page * PAGE_ROWS, PAGE_ROWS),
-            lambda answer: self._restart(generation, page, position, answer),
+            lambda answer: self._restart(generation, page, None if keep_cursor else at, answer),
             group=f"{self.id}-first",
         )
 
@@ -127,9 +140,12 @@ class VirtualList(Busy, Inked):
         self._columns = columns
         self.refresh()
 
-    def _restart(self, generation: int, page: int, position: int, answer: Page[Any]) -> None:
+    def _restart(self, generation: int, page: int, position: int | None, answer: Page[Any]) -> None:
         if generation != self._generation:
             return
+        if position is None:
+            # Asked now, not when the rows were: a key that was pressed meanwhile counts.
+            position = self._place_of_current(page, answer)
         self._pages.clear()
         self.loaded = True
         self._take(page, answer)
@@ -137,6 +153,19 @@ class VirtualList(Busy, Inked):
         # The new height counts only after the next layout: scrolling now would be clamped to the old one.
         self.call_after_refresh(self._show_cursor)
         self._announce()
+
+    def _place_of_current(self, page: int, answer: Page[Any]) -> int:
+        """Where the row under the cursor stands in the new rows; the same place when it is not among them."""
+        held = self._pages.get(self.cursor // PAGE_ROWS, ())
+        place = self.cursor % PAGE_ROWS
+        if self._key is None or place >= len(held):
+            return self.cursor
+        wanted = self._key(held[place])
+        found = (
+            at for at, row in enumerate(answer.rows) if self._key is not None and self._key(row) == wanted
+        )
+        at = next(found, None)
+        return self.cursor if at is None else page * PAGE_ROWS + at
 
     def _take(self, page: int, answer: Page[Any]) -> None:
         self._pages[page] = answer.rows

@@ -51,12 +51,17 @@ class TextPane(Busy, Inked):
     def _take(self, lines: Sequence[Line], keep_place: bool) -> None:
         self._lines = lines
         self.virtual_size = Size(self.inner_width, len(lines))
-        self.border_subtitle = f"{len(lines):,} lines" if len(lines) > self.size.height else ""
+        self._tell_count()
         if not keep_place:
             self.scroll_to(y=0, animate=False, immediate=True)
         self.refresh()
 
+    def _tell_count(self) -> None:
+        count = len(self._lines)
+        self.border_subtitle = f"{count:,} lines" if count > self.size.height else ""
+
     def on_resize(self) -> None:
+        self._tell_count()
         if self._make is not None and self.inner_width != self._made_for:
             self.show(self._make, keep_place=True)
 

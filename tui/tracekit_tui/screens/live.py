@@ -59,9 +59,13 @@ class LiveScreen(ExplorerScreen):
         self.tell()
         if same:
             return
-        if at_end:
-            found.set_reactive(VirtualList.cursor, max(0, len(self.steps) - 1))
-        found.feed(_columns(), fixed_page(self.steps), keep_cursor=True)
+        found.feed(
+            _columns(),
+            fixed_page(self.steps),
+            keep_cursor=not at_end,
+            at=max(0, len(self.steps) - 1),
+            key=lambda row: row["step_id"],
+        )
 
     def crumb(self) -> list[Run]:
         counts = self.counts

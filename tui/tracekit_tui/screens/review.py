@@ -45,7 +45,9 @@ class ReviewScreen(ExplorerScreen):
 
     def _show(self, lines: Sequence[QueueLine]) -> None:
         self.lines = lines
-        self.query_one(VirtualList).feed(_columns(), fixed_page(lines), keep_cursor=True)
+        self.query_one(VirtualList).feed(
+            _columns(), fixed_page(lines), keep_cursor=True, key=lambda row: row.review.review_id
+        )
         self.tell()
 
     def crumb(self) -> list[Run]:

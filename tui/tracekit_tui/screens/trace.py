@@ -114,7 +114,9 @@ class TraceScreen(ExplorerScreen):
 
     def _feed(self, *, keep_cursor: bool, at: int = 0) -> None:
         self.steps.title = "failed steps" if self.only_errors else "steps"
-        self.steps.feed(self._columns(), self.fetch, keep_cursor=keep_cursor, at=at)
+        self.steps.feed(
+            self._columns(), self.fetch, keep_cursor=keep_cursor, at=at, key=lambda row: row.step_id
+        )
 
     def _columns(self) -> list[Column[StepLine]]:
         return step_columns(self._shows_waterfall(), self.folds.ids, ended=self._has_ended())

@@ -54,7 +54,9 @@ class TracesScreen(ExplorerScreen):
             return
         fetch = self.explorer.controller.traces(self.filter, self.sort, self.only_errors)
         self.rows.empty_text = self._why_empty()
-        self.rows.feed(trace_columns(set(self.marked)), fetch, keep_cursor=keep_cursor)
+        self.rows.feed(
+            trace_columns(set(self.marked)), fetch, keep_cursor=keep_cursor, key=lambda row: row.trace_id
+        )
         self.tell()
 
     def _why_empty(self) -> str:
