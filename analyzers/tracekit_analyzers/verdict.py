@@ -67,11 +67,21 @@ SILENT = frozenset(
 )
 """Classes of which the agent sees nothing: going on is no sign that it got over them."""
 
-SILENT_RULES = frozenset({"tool.schema_changed/keys", "tool.schema_changed/types"})
+SILENT_RULES = frozenset(
+    {
+        "tool.schema_changed/keys",
+        "tool.schema_changed/types",
+        "orchestration.dependency/closed_off",
+        "orchestration.dependency/regretted",
+    }
+)
 """The same of rules whose class has others that do show."""
 
 ANSWERS = frozenset({"tool.rejected", "tool.not_found", "tool.exit_code", "parameter.wrong_value"})
-"""Classes that are an answer as good as any: an agent that was told and came to a proper end got over them."""
+"""
+Classes that are an answer as good as any: an agent that was told and came to a proper end got over them, unless the call
+was left undone (`left_undone` in failures/prelude/60_refusals.sql).
+"""
 
 SOFT = frozenset({"output.unfounded", "output.empty", "output.refused", "timeout.slow", "tool.exit_code"})
 """Classes that alone prove no failure."""
@@ -87,6 +97,8 @@ class StepFact:
     kind: str
     tool_name: str | None
     status: str
+    left_undone: bool = False
+    """A refused call that nothing later in the run made good."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +208,11 @@ class _Course:
         if diagnosis.code in PATTERNS:
             return False
         again = self._last_good.get((step.kind, step.tool_name if step.kind == "tool" else None), -1)
-        if self._ended_well or (again > step.seq and step.kind in ("tool", "model")):
+        if self._ended_well:
+            return True
+        if step.left_undone and diagnosis.code in ANSWERS:
+            return False
+        if again > step.seq and step.kind in ("tool", "model"):
             return True
         return diagnosis.code in ANSWERS and self._proper_end and self.went_on(diagnosis)
 

@@ -4,11 +4,14 @@
 WITH acts AS (
   SELECT s.trace_id, s.step_id, s.seq, contains(s.raw, '```') AS has_code, s.raw
   FROM steps s
-  WHERE s.kind = 'model' AND s.trace_id NOT IN (SELECT trace_id FROM talk_claims UNION SELECT trace_id FROM unanswered)
+  WHERE s.kind = 'model' AND s.trace_id NOT IN (SELECT trace_id FROM talk_claims WHERE chosen)
     -- Code counts as an act where what came of it is on record around it; in an answer it is only shown.
     AND (contains(s.raw, '```') AND EXISTS (SELECT 1 FROM steps p WHERE p.trace_id = s.trace_id AND p.step_id = s.parent_step_id
            AND p.kind = 'step' AND coalesce(p.output_text, p.error_message) IS NOT NULL)
-         OR EXISTS (SELECT 1 FROM calls c WHERE c.trace_id = s.trace_id AND c.asked_step = s.step_id AND closes_run(c.name))
+         OR EXISTS (SELECT 1 FROM call_pairs c WHERE c.trace_id = s.trace_id AND c.asked_step = s.step_id AND closes_run(c.name)
+           -- A bare `finish` hands nothing over that could be wrong, and who says that nothing was found is right.
+           AND length(c.asked_arguments) > 2
+           AND NOT regexp_matches(lower(c.asked_arguments), 'couldn.{1,6}t (retriev|find|access|get|load|reach)|could not (retriev|find|access|get|load|reach)|unable to (retriev|find|access|get|load|reach)|no data (was )?(found|available)'))
          OR EXISTS (SELECT 1 FROM signals g WHERE g.trace_id = s.trace_id AND g.step_id = s.parent_step_id AND g.kind = 'step'))
 ), sources AS (
   SELECT s.trace_id,
@@ -40,9 +43,11 @@ SELECT c.trace_id AS trace_id, coalesce(e.step_id, c.step_id) AS failed_step, c.
     CASE WHEN c.shown IS NOT NULL THEN fact(c.step_id, 'stated here first, with no source', '$.raw', c.shown) END,
     CASE WHEN c.blind_code THEN fact(c.step_id, 'code before any look at the data', '$.raw', NULL) END,
     CASE WHEN c.own_words <> '' THEN fact(c.step_id, 'its own words', '$.raw', trim(c.own_words)) END,
-    CASE WHEN e.step_id IS NOT NULL THEN fact(e.step_id, 'the last answer rests on it', NULL, NULL) END], lambda f: f IS NOT NULL) AS evidence
-FROM talk_claims c ANTI JOIN unanswered u ON u.trace_id = c.trace_id
+    CASE WHEN c.later > 0 THEN fact(c.step_id, c.later || ' later messages of other agents use what it was the first to state', NULL, NULL) END,
+    CASE WHEN e.step_id IS NOT NULL THEN fact(e.step_id, 'the last answer of the talk', NULL, NULL) END], lambda f: f IS NOT NULL) AS evidence
+FROM talk_claims c
 LEFT JOIN steps e ON e.trace_id = c.trace_id AND e.seq = c.closing AND e.kind = 'model' AND e.seq > c.seq
+WHERE c.chosen
 UNION ALL
 SELECT a.trace_id, coalesce(w.step_id, a.step_id), a.step_id,
   sure('output.unfounded/' || CASE WHEN a.no_source THEN 'no_source_used' ELSE 'blind_brief' END),
@@ -54,11 +59,4 @@ SELECT a.trace_id, coalesce(w.step_id, a.step_id), a.step_id,
     CASE WHEN a.own_words <> '' THEN fact(a.step_id, 'its own words', '$.raw', trim(a.own_words)) END,
     CASE WHEN a.failures > 0 THEN fact(NULL, a.failures || ' steps of this run failed', NULL, NULL) END], lambda f: f IS NOT NULL)
 FROM alone a LEFT JOIN last_words w USING (trace_id)
-UNION ALL
-SELECT u.trace_id, u.step_id, u.step_id, sure('output.unfounded/unanswered_order'), 'output.unfounded/unanswered_order',
-  'the answer of ' || u.agent || ' holds only ' || round(100 * u.of_order)::INTEGER || ' % of the words of its order, and the talk went on',
-  [fact(u.step_id, round(100 * u.of_order)::INTEGER || ' % of the words of the order and ' || round(100 * u.of_task)::INTEGER
-        || ' % of those of the task stand in this answer', '$.raw', NULL),
-   fact(u.order_step, 'the order', '$.raw', u.asked)]
-FROM unanswered u
 ORDER BY trace_id, failed_step;

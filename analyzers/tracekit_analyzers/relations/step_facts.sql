@@ -1,3 +1,4 @@
 -- One row: a step of the named traces as the choice of a primary verdict needs it.
-select trace_id, step_id, seq, parent_step_id, kind, tool_name, status from steps
-where trace_id in (select unnest($traces)) order by trace_id, seq;
+select s.trace_id, s.step_id, s.seq, s.parent_step_id, s.kind, s.tool_name, s.status, u.step_id is not null as left_undone
+from steps s left join left_undone u on u.trace_id = s.trace_id and u.step_id = s.step_id
+where s.trace_id in (select unnest($traces)) order by s.trace_id, s.seq;

@@ -60,6 +60,8 @@ WITH heads AS (
       WHEN says_no THEN 'body'
       WHEN status_field BETWEEN 400 AND 599 AND (message_field IS NOT NULL OR len(json_keys(body)) <= 3) THEN 'body'
       WHEN status_word IN ('error', 'failed', 'failure', 'fail') THEN 'body'
+      -- What web frameworks answer with when they check a request: a list of places with what is wrong there.
+      WHEN len(json_keys(body)) <= 2 AND starts_with(message_field, '[{') AND contains(message_field, '"loc"') AND contains(message_field, '"msg"') THEN 'body'
       WHEN len(json_keys(body)) <= 2 AND speaks_of_failure(lower(left(message_field, 400))) THEN 'body'
       WHEN speaks_of_failure(lower(inner_message)) OR inner_status BETWEEN 400 AND 599 OR inner_page <> '' THEN 'body'
       WHEN inner_head <> '' AND NOT starts_with(inner_head, '{') AND opens_with_error(inner_head) THEN 'body'
@@ -101,10 +103,11 @@ SELECT * EXCLUDE (worded),
       THEN 'output.missing_field'
     WHEN worded IS NOT NULL AND (kind IN ('tool', 'model')
          OR worded SIMILAR TO '(timeout|context|orchestration|process)\..*') THEN
-      CASE WHEN kind = 'model' AND worded SIMILAR TO '(tool.not_found|tool.rejected|parameter.wrong_value)' THEN 'process.exception'
+      CASE WHEN kind = 'tool' AND worded = 'output.refused' THEN 'tool.rejected'
+           WHEN kind = 'model' AND worded SIMILAR TO '(tool.not_found|tool.rejected|parameter.wrong_value)' THEN 'process.exception'
            ELSE worded END
     WHEN kind <> 'tool' THEN 'process.exception'
     WHEN shown_by = 'body' THEN 'tool.hidden_error'
-    WHEN shown_by = 'text' AND regexp_matches(said, '^(?i:error)\W') AND NOT regexp_matches(said, '[A-Za-z](Error|Exception)\b|Traceback') THEN 'tool.rejected'
+    WHEN shown_by = 'text' AND regexp_matches(said, '^\W{0,3}(?i:error|erreur|fehler|errore|erro)\W|^[\s\pP]{0,3}(错误|錯誤|エラー|오류|(?i:ошибка))') AND NOT regexp_matches(said, '[A-Za-z](Error|Exception)\b|Traceback') THEN 'tool.rejected'
     ELSE 'tool.error' END AS code
 FROM worded_ones;

@@ -6,18 +6,22 @@ CREATE OR REPLACE TEMP MACRO fact(at_step, what, at_path, shown) AS
 CREATE OR REPLACE TEMP TABLE askers AS
 SELECT c.trace_id, c.step_id, max_by(c.asked_step, c.asked_seq) AS asked_step, max(c.asked_seq) AS asked_seq,
        max_by(c.asked_arguments, c.asked_seq) AS asked_arguments
-FROM calls c WHERE c.step_id IS NOT NULL AND c.asked_step IS NOT NULL AND (c.seq IS NULL OR c.asked_seq <= c.seq)
+FROM call_pairs c WHERE c.step_id IS NOT NULL AND c.asked_step IS NOT NULL AND (c.seq IS NULL OR c.asked_seq <= c.seq)
 GROUP BY c.trace_id, c.step_id;
 
 -- One row: a step whose own error says in words that it is of the wanted class. The cause is the step itself.
 CREATE OR REPLACE TEMP MACRO told(wanted, saying) AS TABLE
 SELECT trace_id, step_id AS failed_step, step_id AS cause_step,
   sure(wanted || '/' || shown_by) AS confidence, wanted || '/' || shown_by AS rule,
-  coalesce(tool_name, kind) || ' ' || saying || ': ' || left(said, 160) AS message,
-  [fact(step_id, CASE shown_by WHEN 'status' THEN 'it ended in an error' WHEN 'exit_code' THEN 'it ended with exit code ' || exit_code
+  coalesce(tool_name, kind) || ' ' || saying || CASE WHEN may_have_happened THEN ' and may have happened all the same' ELSE '' END
+    || ': ' || left(said, 160) AS message,
+  list_filter([fact(step_id, CASE shown_by WHEN 'status' THEN 'it ended in an error' WHEN 'exit_code' THEN 'it ended with exit code ' || exit_code
         WHEN 'body' THEN 'status ' || status || ', but the body of its answer reports a failure' ELSE 'its answer begins with words of failure' END,
-        CASE WHEN shown_by IN ('body', 'text') THEN '$.output' END, said)] AS evidence
-FROM signals WHERE code = wanted;
+        CASE WHEN shown_by IN ('body', 'text') THEN '$.output' END, said),
+   CASE WHEN may_have_happened THEN fact(step_id, 'it was sent and its outcome is unknown: what it does may have happened', '$.status',
+     coalesce(effect_status, status)) END], lambda f: f IS NOT NULL) AS evidence
+FROM (SELECT *, kind = 'tool' AND (status = 'unknown' OR coalesce(effect_status, '') = 'executed_unknown') AS may_have_happened FROM signals)
+WHERE code = wanted;
 
 -- The same, with the model step that wrote the call as the cause.
 CREATE OR REPLACE TEMP MACRO told_of_model(wanted, saying) AS TABLE

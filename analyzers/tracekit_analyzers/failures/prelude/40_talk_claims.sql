@@ -1,5 +1,11 @@
--- One row: the model step of a talk between agents in which most was stated, or code written, that nothing before it had
--- given. Only where a run is carried by free text: structured calls are judged by the lineage of their arguments.
+-- How much a run rests on one message of a talk: new names (past a dozen, more say no more), new numbers, code written before
+-- anything was known, and, as what decides between equals, the share of later messages that use what it was the first to state.
+CREATE OR REPLACE TEMP MACRO claim_weight(names, numbers, blind_code, reliance) AS
+  least(names, 12) / 12 + 0.2 * least(numbers, 8) / 8 + CASE WHEN blind_code THEN 1 ELSE 0 END + 0.05 * reliance;
+
+-- One row: a model step of a talk between agents with what it states that nothing before it had given, and how much of what
+-- others say later rests on that. `chosen` marks the one on which the run rests most. Only where a run is carried by free text:
+-- structured calls are judged by the lineage of their arguments.
 CREATE OR REPLACE TEMP TABLE talk_claims AS
 WITH texts AS (
   SELECT s.trace_id, s.step_id, s.seq, s.kind, s.agent, coalesce(s.raw, s.output_text) AS text
@@ -10,12 +16,17 @@ WITH texts AS (
   -- With several tools the calls are structured, and what is true comes from them.
   WHERE t.trace_id NOT IN (SELECT trace_id FROM steps WHERE kind = 'tool' GROUP BY trace_id HAVING count(DISTINCT tool_name) > 1)
   GROUP BY t.trace_id
-  HAVING count(DISTINCT t.agent) >= 2 AND avg(length(t.text)) >= 150 AND count(*) <= 400
+  HAVING (count(DISTINCT t.agent) >= 2 OR count(t.agent) >= 4) AND avg(length(t.text)) >= 150 AND count(*) <= 400
+    -- A text that is a JSON value is a call or a record, not talk.
+    AND NOT bool_or(regexp_matches(t.text, '^\s*(\[\s*)?\{\s*"'))
 ), said AS (
-  SELECT x.trace_id, x.step_id, x.seq, x.text, x.seq = t.opening AS opens, regexp_replace(x.text, '(?s)```.*?```', ' ', 'g') AS prose
+  SELECT x.trace_id, x.step_id, x.seq, x.agent, x.text, x.seq = t.opening AS opens,
+    list_distinct(regexp_extract_all(regexp_replace(x.text, '(?s)```.*?```', ' ', 'g'), '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d')) AS prose
   FROM texts x JOIN talks t USING (trace_id)
+), mentions AS (
+  SELECT trace_id, seq, agent, unnest(list_distinct(regexp_extract_all(text, '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d'))) AS word FROM said
 ), known AS (
-  SELECT trace_id, seq, unnest(regexp_extract_all(text, '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d')) AS word FROM said
+  SELECT trace_id, seq, word FROM mentions
   UNION ALL
   SELECT s.trace_id, s.seq, unnest(regexp_extract_all(left(s.output_text, 20000), '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d'))
   FROM steps s JOIN talks t USING (trace_id) WHERE s.kind = 'tool'
@@ -24,25 +35,27 @@ WITH texts AS (
   FROM messages m JOIN talks t ON t.trace_id = m.trace_id WHERE m.role IN ('user', 'system', 'human') AND m.seq <= t.opening
 ), first_known AS (
   SELECT trace_id, word, min(seq) AS seq FROM known GROUP BY trace_id, word
-), new_words AS (
-  SELECT p.trace_id, p.step_id, p.seq,
-    count(*) FILTER (NOT regexp_matches(p.word, '\d')) AS names, count(*) FILTER (regexp_matches(p.word, '\d')) AS numbers,
-    array_to_string(list(p.word ORDER BY p.word)[:20], ', ') AS shown
-  FROM (SELECT DISTINCT trace_id, step_id, seq, opens, unnest(regexp_extract_all(prose, '\b[A-Z][a-z]{2,}\b|\d[\d,.]*\d|\d')) AS word FROM said) p
-  JOIN first_known f ON f.trace_id = p.trace_id AND f.word = p.word AND f.seq = p.seq
+), fresh AS (
   -- The message that opens a talk brings the task itself: its words are given, only its code is not.
-  WHERE NOT p.opens
-  GROUP BY p.trace_id, p.step_id, p.seq
+  SELECT p.trace_id, p.step_id, p.seq, p.agent, p.word
+  FROM (SELECT trace_id, step_id, seq, agent, unnest(prose) AS word FROM said WHERE NOT opens) p
+  JOIN first_known f ON f.trace_id = p.trace_id AND f.word = p.word AND f.seq = p.seq
+), new_words AS (
+  SELECT trace_id, step_id,
+    count(*) FILTER (NOT regexp_matches(word, '\d')) AS names, count(*) FILTER (regexp_matches(word, '\d')) AS numbers,
+    array_to_string(list(word ORDER BY word)[:20], ', ') AS shown
+  FROM fresh GROUP BY trace_id, step_id
+), relied AS (
+  SELECT f.trace_id, f.step_id, count(DISTINCT m.seq) AS later
+  FROM fresh f JOIN mentions m ON m.trace_id = f.trace_id AND m.word = f.word AND m.seq > f.seq AND m.agent IS DISTINCT FROM f.agent
+  GROUP BY f.trace_id, f.step_id
+), measured AS (
+  SELECT s.trace_id, s.step_id, s.seq, t.closing, coalesce(n.names, 0) AS names, coalesce(n.numbers, 0) AS numbers, n.shown,
+    coalesce(r.later, 0) AS later, contains(s.text, '```') AND s.opens AS blind_code,
+    coalesce(r.later, 0) / greatest(1, max(coalesce(r.later, 0)) OVER (PARTITION BY s.trace_id)) AS reliance,
+    regexp_extract(s.text, '(?is)[^.\n]{0,80}\b(?:assum(?:e|es|ing)|hypothetical|placeholder|simulat\w+|fictional|for demonstration|from my knowledge)\b[^.\n]{0,120}') AS own_words
+  FROM said s JOIN talks t USING (trace_id) LEFT JOIN new_words n USING (trace_id, step_id) LEFT JOIN relied r USING (trace_id, step_id)
 ), weighed AS (
-  SELECT s.trace_id, s.step_id, s.seq, coalesce(n.names, 0) AS names, coalesce(n.numbers, 0) AS numbers, n.shown,
-    contains(s.text, '```') AND s.opens AS blind_code,
-    regexp_extract(s.text, '(?is)[^.\n]{0,80}\b(?:assum(?:e|es|ing)|hypothetical|placeholder|simulat\w+|fictional|for demonstration|from my knowledge)\b[^.\n]{0,120}') AS own_words,
-    1.71 * least(coalesce(n.names, 0), 12) / 12 + 0.33 * least(coalesce(n.numbers, 0), 8) / 8
-      + CASE WHEN contains(s.text, '```') AND s.opens THEN 1.75 ELSE 0 END AS weight
-  FROM said s LEFT JOIN new_words n ON n.trace_id = s.trace_id AND n.step_id = s.step_id
-), chosen AS (
-  SELECT w.*, t.closing FROM weighed w JOIN talks t USING (trace_id)
-  WHERE w.weight > 0.3
-  QUALIFY row_number() OVER (PARTITION BY w.trace_id ORDER BY w.weight DESC, w.seq) = 1
+  SELECT *, claim_weight(names, numbers, blind_code, reliance) AS weight FROM measured
 )
-SELECT * FROM chosen;
+SELECT *, weight > 0.2 AND row_number() OVER (PARTITION BY trace_id ORDER BY weight DESC, seq) = 1 AS chosen FROM weighed;
