@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format bench accuracy chaos powercut clean
+.PHONY: help install demo test check format bench accuracy chaos powercut spark clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -59,9 +59,20 @@ chaos: install ## SIGKILL at every place of a task on both stores, then the exam
 	@$(BIN)/python -m benchmarks.chaos $(ARGS)
 	@$(BIN)/python -m benchmarks.chaos_example
 
+SPARK_VENV := .venv-spark
+
+spark: $(SPARK_VENV)/.ready ## the same log through one machine and through a Spark cluster of two processes; needs Java 17
+	@$(SPARK_VENV)/bin/python -m pytest tests/analyzers/test_spark.py $(ARGS)
+
+$(SPARK_VENV)/.ready: pyproject.toml
+	@echo "Setting up $(SPARK_VENV): tracekit with the extra [spark] (once, some minutes)..." >&2
+	@[ -x $(SPARK_VENV)/bin/python ] || "$(PYTHON)" -m venv $(SPARK_VENV)
+	@$(SPARK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' 'pytest>=8.3,<9' pytest-asyncio
+	@touch $@
+
 powercut: install ## power cuts under the real store: which promises hold when the machine stops at any write
 	@$(BIN)/python benchmarks/powercut.py $(ARGS)
 
 clean: ## remove what was built and installed
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(SPARK_VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
