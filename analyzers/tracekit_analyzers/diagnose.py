@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from datetime import UTC
 from typing import Any
 
 import duckdb
@@ -27,6 +28,7 @@ class Diagnosing:
         self._con = con
         self._seqs: dict[tuple[str, str], int] = {}
         self._sources: dict[tuple[str, str], Source] = {}
+        self._tools: dict[tuple[str, str], str | None] = {}
 
     def verdicts(self) -> Iterator[TraceVerdict]:
         """One for each trace, in the order of the log."""
@@ -77,8 +79,9 @@ class Diagnosing:
             statement("step_places"),
             {"traces": [pair[0] for pair in pairs], "steps": [pair[1] for pair in pairs]},
         ).fetchall()
-        for trace_id, step_id, seq, file, trace_index, line, index in placed:
+        for trace_id, step_id, seq, file, trace_index, line, index, tool in placed:
             self._seqs[trace_id, step_id] = seq
+            self._tools[trace_id, step_id] = tool
             self._sources[trace_id, step_id] = Source(file, trace_index, line, index)
 
     def _diagnosis(self, kind: FailureClass, row: Row) -> Diagnosis:
@@ -98,6 +101,7 @@ class Diagnosing:
             retry=kind.retry,
             source=self._sources.get((trace_id, failed)),
             cause_source=self._sources.get((trace_id, cause)),
+            tool=self._tools.get((trace_id, failed)),
         )
 
     def _evidence(self, trace_id: str, item: dict[str, Any]) -> Evidence:
@@ -122,7 +126,7 @@ class Diagnosing:
 
 
 def _trace_verdict(head: Row, verdict: Verdict, point: Resumable | None) -> TraceVerdict:
-    trace_id, task_id, name, status, count, file, trace_index = head
+    trace_id, task_id, name, status, count, file, trace_index, started_at, duration_ms = head
     failed = status in ("error", "killed", "unknown") or verdict.primary is not None
     return TraceVerdict(
         trace_id=trace_id,
@@ -134,6 +138,8 @@ def _trace_verdict(head: Row, verdict: Verdict, point: Resumable | None) -> Trac
         diagnoses=verdict.diagnoses,
         primary=verdict.primary,
         resumable=point if failed else None,
+        started_at=None if started_at is None else started_at.replace(tzinfo=UTC),
+        duration_ms=duration_ms,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -137,6 +138,8 @@ class Diagnosis:
     """The agent saw it and got over it: listed, never primary."""
     source: Source | None = None
     cause_source: Source | None = None
+    tool: str | None = None
+    """Tool of the failed step."""
 
     @property
     def family(self) -> str:
@@ -175,6 +178,9 @@ class TraceVerdict:
     primary: int | None
     """Index into `diagnoses` of the verdict that says which step failed and which one caused it."""
     resumable: Resumable | None
+    started_at: datetime | None = None
+    """Aware, UTC."""
+    duration_ms: float | None = None
 
 
 class FailureClass(Protocol):

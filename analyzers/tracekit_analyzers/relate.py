@@ -13,8 +13,8 @@ from tracekit_analyzers import contexts as ctx
 from tracekit_analyzers.model import Diagnosis, TraceVerdict
 from tracekit_analyzers.relations import statement
 
-PER_BUCKET = ("messages", "calls", "leaves", "origins")
-KEPT = ("messages", "calls", "context_changes")
+PER_BUCKET = ("messages", "call_pairs", "calls", "leaves", "origins")
+KEPT = ("messages", "call_pairs", "context_changes")
 """Relations that stay for all buckets; leaves and origins are many times larger and are made again when asked for."""
 
 _CONTEXT_CHANGES = {
@@ -120,7 +120,7 @@ def lineage_of(cursor: duckdb.DuckDBPyConnection, trace_id: str) -> None:
     row = cursor.execute("select current_database()").fetchone()
     database = str(row[0]) if row else "memory"
     quoted = trace_id.replace("'", "''")
-    for name, schema in (("steps", "log"), ("messages", "main"), ("calls", "main")):
+    for name, schema in (("steps", "log"), ("messages", "main"), ("call_pairs", "main")):
         cursor.execute(
             f'create or replace temp view {name} as select * from "{database}".{schema}.{name} '
             f"where trace_id = '{quoted}'"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
 
 from tracekit.cli.command import Command, Exit, UsageError
+from tracekit_analyzers import judging
 from tracekit_analyzers.commands.progress import Bar
 from tracekit_analyzers.engine import Engine
+from tracekit_analyzers.groups import read_baseline
 from tracekit_analyzers.reports import FORMATS, writer
 from tracekit_analyzers.reports.result import Result, matching, of
 
@@ -33,6 +36,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="exit 1 when one of these families or codes is found (comma between them; any: whatever is found)",
     )
     parser.add_argument(
+        "--baseline",
+        metavar="PATH",
+        help="an earlier JSON report, or logs: tell what is new since then, and let only that count for --fail-on",
+    )
+    parser.add_argument(
+        "--judge",
+        metavar="MODULE:NAME",
+        help="a callable of yours that may add verdicts, marked as its own, to runs that the rules leave open",
+    )
+    parser.add_argument(
         "--output", metavar="FILE", help="write the report there instead of to standard output"
     )
     parser.add_argument(
@@ -53,11 +66,13 @@ def run(options: argparse.Namespace) -> int:
     """Analyse and report; returns the exit code."""
     wanted = [name.strip() for name in options.fail_on.split(",") if name.strip()]
     _known(wanted)
+    baseline = None if options.baseline is None else _baseline(options.baseline)
     bar = Bar()
     try:
         result = _on_spark(options, bar) if options.engine == "spark" else _here(options, bar)
     finally:
         bar.clear()
+    result = replace(result, baseline=baseline)
     with ExitStack() as stack:
         writer(options.format)(result, _target(options.output, options.format, stack))
     return exit_code(result, wanted)
@@ -66,12 +81,22 @@ def run(options: argparse.Namespace) -> int:
 def _here(options: argparse.Namespace, bar: Bar) -> Result:
     if options.master or options.conf:
         raise UsageError("--master and --conf are for --engine spark")
+    judge = None if options.judge is None else judging.named(options.judge)
     with Engine(options.paths, reader=options.reader, tell=bar) as engine:
         engine.load()
-        return of(engine)
+        return of(engine, judge=judge)
+
+
+def _baseline(given: str) -> frozenset[str]:
+    path = Path(given)
+    if not path.exists():
+        raise UsageError(f"--baseline: expected a JSON report or logs, found nothing at {given!r}")
+    return read_baseline(path)
 
 
 def _on_spark(options: argparse.Namespace, bar: Bar) -> Result:
+    if options.judge is not None:
+        raise UsageError("--judge works with --engine local: it runs in this process")
     from tracekit_analyzers.spark.cluster import analyze
 
     conf = {}

@@ -1,7 +1,7 @@
 -- One row: a call whose result is not in the next model call of the conversation that asked for it.
 WITH asked AS (
   SELECT c.trace_id, c.call_id, c.name, c.asked_step, c.asked_seq, c.step_id, c.answered, c.in_next_context, m.agent, m.parent_step_id
-  FROM calls c JOIN steps m ON m.trace_id = c.trace_id AND m.step_id = c.asked_step
+  FROM call_pairs c JOIN steps m ON m.trace_id = c.trace_id AND m.step_id = c.asked_step
   -- A log that holds no answer of any tool does not record them.
   WHERE NOT c.answered AND c.in_next_context IS DISTINCT FROM true
       AND m.file IN (SELECT file FROM steps WHERE kind = 'tool' AND output_text IS NOT NULL)

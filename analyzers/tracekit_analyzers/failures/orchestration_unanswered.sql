@@ -3,7 +3,7 @@ SELECT c.trace_id, coalesce(c.step_id, c.asked_step) AS failed_step, coalesce(c.
   sure('orchestration.unanswered/end_of_trace') AS confidence, 'orchestration.unanswered/end_of_trace' AS rule,
   'the run ends with ' || coalesce(c.name, 'a call') || ' asked for and never answered' AS message,
   [fact(c.asked_step, 'asked for ' || coalesce(c.name, 'a call'), '$.raw', c.asked_arguments)] AS evidence
-FROM calls c JOIN traces t ON t.trace_id = c.trace_id
+FROM call_pairs c JOIN traces t ON t.trace_id = c.trace_id
 LEFT JOIN steps s ON s.trace_id = c.trace_id AND s.step_id = c.step_id
 WHERE NOT c.answered AND coalesce(t.ended_by, '') NOT IN ('killed', 'open')
   AND coalesce(s.status, 'unknown') NOT IN ('error', 'running', 'skipped')

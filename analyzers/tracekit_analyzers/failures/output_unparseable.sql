@@ -22,7 +22,7 @@ WITH errors AS (
     AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.trace_id = s.trace_id AND m.seq = s.next_seq AND m.role IN ('user', 'human', 'tool'))
 ), closed AS (
   SELECT c.trace_id, coalesce(c.step_id, c.asked_step) AS step_id, c.asked_step, c.name, c.asked_arguments
-  FROM calls c
+  FROM call_pairs c
   WHERE regexp_matches(c.asked_arguments, '^\s*\{.*\}\s*$', 's') AND NOT json_valid(c.asked_arguments)
 )
 SELECT trace_id, step_id AS failed_step, step_id AS cause_step, sure('output.unparseable/parser') AS confidence,

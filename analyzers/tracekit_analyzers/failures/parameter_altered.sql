@@ -4,7 +4,7 @@ WITH texts AS (
     TRY_CAST(coalesce(s.raw, a.asked_arguments) AS JSON) AS whole
   FROM steps s LEFT JOIN askers a ON a.trace_id = s.trace_id AND a.step_id = s.step_id
   WHERE s.kind = 'tool' AND json_type(s.input) = 'OBJECT' AND starts_with(ltrim(coalesce(s.raw, a.asked_arguments)), '{')
-    AND coalesce(s.raw, a.asked_arguments) IS DISTINCT FROM s.input::VARCHAR
+    AND NOT wraps_word_for_word(coalesce(s.raw, a.asked_arguments), s.input::VARCHAR)
 ), unwrapped AS (
   -- Some agents write the whole call, `{"tool": ..., "args": {...}}`.
   SELECT * EXCLUDE (whole),
@@ -15,7 +15,7 @@ WITH texts AS (
 ), pairs AS MATERIALIZED (
   -- Without a name in common the text is no argument text of this call.
   SELECT * FROM unwrapped
-  WHERE json(asked) <> json(received) AND list_has_any(json_keys(asked), json_keys(received))
+  WHERE asked::VARCHAR <> received::VARCHAR AND json(asked) <> json(received) AND list_has_any(json_keys(asked), json_keys(received))
 ), written AS (
   SELECT p.trace_id, p.step_id, t.fullkey AS path, t.atom ->> '$' AS value, t.type
   FROM pairs p, json_tree(p.asked) t WHERE t.atom IS NOT NULL AND t.type <> 'NULL'

@@ -1,10 +1,14 @@
 -- Makes `leaves`: one row is a scalar of an input, an output, a raw text or a message; `token` is an id-like word in a free text.
 -- `known_at` is the time from which it was known, where the log has times.
 create or replace table leaves as
-with asked as materialized (
-  select trace_id, step_id, seq, started_at, kind, arguments_of(raw) as asked, cast(input as varchar) as received
-  from steps where kind = 'tool' and raw is distinct from cast(input as varchar)
+with written as materialized (
+  -- Parsed in a step of its own: a macro that names its argument ten times parses it ten times.
+  select trace_id, step_id, seq, started_at, kind, try_cast(raw as json) as body, cast(input as varchar) as received
+  from steps where kind = 'tool' and not wraps_word_for_word(raw, cast(input as varchar)) and regexp_matches(raw, '^\s*[{\[]')
+), asked as materialized (
+  select trace_id, step_id, seq, started_at, kind, unwrapped(body) as asked, received from written where body is not null
 ), documents as (
+  select *, json_type(body) as shape, length(body) as size from (
   select trace_id, step_id, seq, started_at as known_at, kind,
     case when kind in ('task', 'agent') then 'user' else 'input' end as side, unpacked(input) as body, as_text(input) as said
   from steps where input is not null
@@ -14,27 +18,29 @@ with asked as materialized (
   union all
   -- Arguments that the tool received as the model wrote them are there already, as its input.
   select trace_id, step_id, seq, started_at, kind, 'raw', asked, null from asked where cast(asked as varchar) is distinct from received
+  )
 ), members as materialized (
   -- The members of small objects are taken out one by one: json_tree joins each document with itself, at three times the cost.
-  select trace_id, step_id, seq, known_at, side, key, json_extract(body, pointer(key)) as value
+  select trace_id, step_id, seq, known_at, side, key, value, json_type(value) as type
+  from (select trace_id, step_id, seq, known_at, side, key, json_extract(body, pointer(key)) as value
   from (select trace_id, step_id, seq, known_at, side, body, unnest(json_keys(body)) as key from documents
-    where json_type(body) = 'OBJECT' and length(body) <= 4000)
+    where shape = 'OBJECT' and size <= 4000))
 ), nested as (
   select trace_id, step_id, seq, known_at, side, '$' || path_step(key) as top, value as body from members
-  where json_type(value) in ('OBJECT', 'ARRAY')
+  where type in ('OBJECT', 'ARRAY')
   union all
   select trace_id, step_id, seq, known_at, side, '$', body from documents
-  where json_type(body) = 'ARRAY' or (json_type(body) = 'OBJECT' and length(body) > 4000)
+  where shape = 'ARRAY' or (shape = 'OBJECT' and size > 4000)
 ), scalars as (
-  select trace_id, step_id, seq, known_at, side, '$' || path_step(key) as path, json_type(value) as type, plain(value, json_type(value)) as value
-  from members where json_type(value) not in ('OBJECT', 'ARRAY', 'NULL')
+  select trace_id, step_id, seq, known_at, side, '$' || path_step(key) as path, type, plain(value, type) as value
+  from members where type not in ('OBJECT', 'ARRAY', 'NULL')
   union all
   select n.trace_id, n.step_id, n.seq, n.known_at, n.side, n.top || j.fullkey[2:], j.type, plain(j.atom, j.type)
   from nested n, json_tree(n.body) j where j.type not in ('OBJECT', 'ARRAY', 'NULL')
 ), texts as (
   select trace_id, step_id, seq, known_at, side, '$' as path, said as text from documents where body is null and said is not null
   union all
-  select trace_id, step_id, seq, known_at, side, path, value from scalars where type = 'VARCHAR' and side <> 'raw' and contains(trim(value), ' ')
+  select trace_id, step_id, seq, known_at, side, path, value from scalars where type = 'VARCHAR' and side <> 'raw' and regexp_matches(value, '[^ ] +[^ ]')
   union all
   select trace_id, null, seq, null, case role when 'developer' then 'system' else role end, '$', text from messages
   where role in ('user', 'system', 'developer', 'assistant') and text <> ''
@@ -45,12 +51,10 @@ with asked as materialized (
 ), words as (
   select trace_id, step_id, seq, known_at, side, path, unnest(id_like_words(text)) as word from texts
 )
-select trace_id, step_id, seq, side, path, without_positions(path) as norm_path,
-  coalesce(regexp_extract(without_positions(path), '([^.\[\]"]+)"?(\[\])*$', 1), '') as key, value, type, known_at
+select trace_id, step_id, seq, side, path, without_positions(path) as norm_path, last_name(path) as key, value, type, known_at
 from scalars where value is not null
 union all
-select trace_id, step_id, seq, side, path, without_positions(path),
-  coalesce(regexp_extract(without_positions(path), '([^.\[\]"]+)"?(\[\])*$', 1), ''),
+select trace_id, step_id, seq, side, path, without_positions(path), last_name(path),
   coalesce(case when try_cast(word as double) is not null and not (starts_with(word, '0') and length(word) > 1 and word[2] <> '.')
     then plain(to_json(cast(word as double)), 'DOUBLE') end, word), 'token', known_at
 from words;

@@ -31,7 +31,14 @@ create or replace macro id_like_words(said) as list_distinct(regexp_extract_all(
   '[A-Za-z0-9#$_.+@-]*[0-9@][A-Za-z0-9_@.#/:+-]*[A-Za-z0-9]|[A-Za-z#$_.+-]*[0-9]'));
 
 -- A JSON path with every position in a list written as [].
-create or replace macro without_positions(path) as regexp_replace(path, '\[[0-9]+\]', '[]', 'g');
+create or replace macro without_positions(path) as
+  case when contains(path, '[') then regexp_replace(path, '\[[0-9]+\]', '[]', 'g') else path end;
+
+-- The last name of a JSON path; empty where it has none.
+create or replace macro last_name(path) as case
+  when path = '$' then '$'
+  when regexp_full_match(path, '\$\.[A-Za-z0-9_]+') then path[3:]
+  else coalesce(regexp_extract(without_positions(path), '([^.\[\]"]+)"?(\[\])*$', 1), '') end;
 
 -- The text of a message in any of the usual shapes: a content text, a list of content blocks, or parts.
 create or replace macro message_text(message) as coalesce(
@@ -51,6 +58,11 @@ create or replace macro unwrapped(body) as case
   when json_type(body, '$.arguments') = 'OBJECT' then body -> '$.arguments'
   when json_type(body, '$.parameters') = 'OBJECT' then body -> '$.parameters'
   else body end;
+
+-- Whether the raw text of a call is just what was received, or wraps it as its last member: the usual case, told without parsing.
+create or replace macro wraps_word_for_word(said, received) as coalesce(said = received
+  or ends_with(said, '"args":' || received || '}') or ends_with(said, '"arguments":' || received || '}')
+  or ends_with(said, '"parameters":' || received || '}'), false);
 create or replace macro arguments_of(said) as case
   when starts_with(ltrim(said), '{') or starts_with(ltrim(said), '[') then unwrapped(try_cast(said as json)) end;
 

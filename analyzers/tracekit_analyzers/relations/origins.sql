@@ -2,7 +2,7 @@
 create or replace table origins as
 with wanted as (
   select l.trace_id, l.step_id, l.seq, l.path, l.key, l.value, l.type, l.known_at, c.asked_seq
-  from leaves l left join calls c on c.trace_id = l.trace_id and c.step_id = l.step_id
+  from leaves l left join call_pairs c on c.trace_id = l.trace_id and c.step_id = l.step_id
   where l.side = 'input' and l.type not in ('BOOLEAN', 'token') and l.value <> ''
 ), sources as (
   select trace_id, step_id, seq, side, path, value, known_at from leaves where side in ('output', 'user', 'system', 'assistant')

@@ -1,2 +1,4 @@
 -- One row: a trace as a verdict names it, in the order of the log.
-select trace_id, task_id, name, status, steps, file, trace_index from traces order by first_n, trace_id;
+select trace_id, task_id, name, status, steps, file, trace_index, started_at,
+  (epoch_us(finished_at) - epoch_us(started_at)) / 1000.0 as duration_ms
+from traces order by first_n, trace_id;

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any, BinaryIO
 
 import orjson
 
 from tracekit.model import ANALYSIS_SCHEMA
+from tracekit_analyzers.groups import Group
 from tracekit_analyzers.model import BadLine, Diagnosis, Evidence, Resumable, Source, TraceVerdict
 from tracekit_analyzers.reports.result import Result
 
@@ -39,6 +41,7 @@ def summary(result: Result) -> dict[str, Any]:
         "by_family": families,
         "by_code": codes,
         "recovered": recovered,
+        "groups": [group(found) for found in result.groups()],
         "damage": {
             "lines": result.lines,
             "bad_count": result.bad_count,
@@ -46,6 +49,28 @@ def summary(result: Result) -> dict[str, Any]:
         },
         "skipped_files": list(result.skipped),
     }
+
+
+def group(found: Group) -> dict[str, Any]:
+    """Like failures over all traces."""
+    told = {
+        "id": found.id,
+        "code": found.code,
+        "tool": found.tool,
+        "wording": found.wording,
+        "failures": found.failures,
+        "traces": found.traces,
+        "share": found.share,
+        "lost_ms": found.lost_ms,
+        "first_seen": _time(found.first_seen),
+        "last_seen": _time(found.last_seen),
+        "example": found.example,
+    }
+    return told if found.is_new is None else {**told, "new": found.is_new}
+
+
+def _time(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def bad_line(bad: BadLine) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracekit_analyzers.engine import Engine
+from tracekit_analyzers.groups import Group, group_id, groups
+from tracekit_analyzers.judging import Judge, judged_by
 from tracekit_analyzers.model import BadLine, Diagnosis, TraceVerdict
 
 
@@ -22,6 +24,8 @@ class Result:
     """All bad pieces; `bad` lists at most the first ten thousand."""
     skipped: tuple[str, ...]
     """Files in no known format."""
+    baseline: frozenset[str] | None = None
+    """Ids of the groups of failures that are known; None without a baseline."""
 
     @property
     def steps(self) -> int:
@@ -32,6 +36,10 @@ class Result:
     def failed(self) -> tuple[TraceVerdict, ...]:
         """Traces that failed, by their own status or by a primary verdict."""
         return tuple(trace for trace in self.traces if is_failed(trace))
+
+    def groups(self) -> tuple[Group, ...]:
+        """Like failures put together over all traces."""
+        return groups(self.traces, self.baseline)
 
     def counts(self) -> tuple[dict[str, int], dict[str, int], int]:
         """Diagnoses that were not recovered by family and by code, and how many were recovered."""
@@ -52,10 +60,11 @@ def primary(trace: TraceVerdict) -> Diagnosis | None:
     return None if trace.primary is None else trace.diagnoses[trace.primary]
 
 
-def of(engine: Engine) -> Result:
-    """The result of a loaded analysis."""
+def of(engine: Engine, *, judge: Judge | None = None) -> Result:
+    """The result of a loaded analysis; *judge* is asked about the runs that the rules leave open."""
+    verdicts = engine.verdicts.values()
     return Result(
-        traces=tuple(engine.verdicts.values()),
+        traces=tuple(verdicts if judge is None else judged_by(judge, engine.con, verdicts)),
         lines=engine.damage.lines,
         bad=engine.damage.listed(),
         bad_count=engine.damage.bad_count,
@@ -64,11 +73,14 @@ def of(engine: Engine) -> Result:
 
 
 def matching(result: Result, wanted: Sequence[str]) -> list[Diagnosis]:
-    """Diagnoses not recovered whose code or family is one of *wanted*; `any` stands for all."""
+    """Diagnoses not recovered, and new where there is a baseline, whose code or family is one of *wanted*; `any`: all."""
     names = set(wanted)
+    known = result.baseline
     return [
         found
         for trace in result.traces
         for found in trace.diagnoses
-        if not found.recovered and ("any" in names or found.code in names or found.family in names)
+        if not found.recovered
+        and ("any" in names or found.code in names or found.family in names)
+        and (known is None or group_id(found) not in known)
     ]

@@ -21,6 +21,9 @@ _COLOURS = {
     "unknown": text.YELLOW,
 }
 _SHOWN_BAD = 10
+_SHOWN_GROUPS = 10
+_MANY_TRACES = 50
+"""From here on a person needs to see what is alike, not only each failure by itself."""
 
 
 def write(result: Result, out: BinaryIO) -> None:
@@ -39,7 +42,7 @@ def _write(result: Result, target: io.TextIOWrapper) -> None:
     if rows:
         _grid(rows, [trace.status for trace in told], target, colours)
         target.write("\n")
-    for line in _sums(result):
+    for line in (*_groups(result), *_sums(result)):
         target.write(line + "\n")
 
 
@@ -75,6 +78,27 @@ def _of_diagnosis(found: Diagnosis) -> tuple[str, str, str, str, str]:
     cause = "" if found.cause_step in (None, found.failed_step) else f"#{found.cause_seq}"
     failed = "" if found.failed_seq is None else f"#{found.failed_seq}"
     return (failed, cause, found.code, f"{found.confidence:.2f}", found.message)
+
+
+def _groups(result: Result) -> list[str]:
+    """What fails alike over many traces, or since a baseline."""
+    if result.baseline is None and len(result.traces) < _MANY_TRACES:
+        return []
+    made = result.groups()
+    shown = [group for group in made if group.is_new is not False]
+    if not made:
+        return []
+    head = (
+        "like failures" if result.baseline is None else f"new since the baseline: {len(shown)} of {len(made)}"
+    )
+    lines = [f"{head} (runs, share, class, tool, words; --format json has all)"] if shown else [head]
+    for group in shown[:_SHOWN_GROUPS]:
+        cells = (group.code, group.tool or "", group.wording)
+        told = "  ".join(text.visible(cell) for cell in cells if cell)
+        lines.append(f"  {group.traces:5d}  {100 * group.share:5.1f} %  {told}")
+    if len(shown) > _SHOWN_GROUPS:
+        lines.append(f"  {len(shown) - _SHOWN_GROUPS} more")
+    return [*lines, ""]
 
 
 def _sums(result: Result) -> list[str]:
