@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,26 +125,38 @@ def test_a_crowd_of_tasks_survives_killed_workers_and_a_restart_of_the_server(
     assert (found.once, found.repeated, found.missing) == (120, 0, 0)
 
 
-def test_the_next_task_is_found_through_the_index_among_thousands(server: Server) -> None:
+def test_the_next_task_is_found_through_the_index_behind_thousands_of_open_questions(server: Server) -> None:
     store = open_store(server.url)
-    store.create(TaskRow("t", "a" * 32, "b" * 16, "m:f", "c" * 32, created_ms=1), [])
-    store.close()
+    store.create(TaskRow("t", "a" * 32, "b" * 16, "m:f", "c" * 32, created_ms=9999), [])
     sql = with_parameters(
         statements("postgres")["waiting_task"].replace("%", "%%"), lambda name: f"%({name})s"
     )
     given = {"now_ms": 1, "dead": ["x"], "alive": ["y"], "functions": ["m:f"], "skip": []}
     with psycopg.connect(server.url, options="-c search_path=tracekit") as connection:
-        columns = "task_id, trace_id, root_step_id, function, arguments, status, goal, code_version, tool_schema_hash, limits, fence, lease_until_ms, next_seq, attempt, recoveries, max_recoveries, tokens_used, cost_used, priority, updated_ms, crc"
-        values = columns.replace("task_id", "'t' || n", 1)
+        names = connection.execute("SELECT * FROM task").description or []
+        columns = [column.name for column in names if column.name not in ("task_id", "status", "created_ms")]
+        rest = ", ".join(columns)
         connection.execute(
-            f"INSERT INTO task ({columns}, created_ms) SELECT {values}, n FROM task, generate_series(2, 5000) AS n"
+            f"INSERT INTO task (task_id, status, created_ms, {rest})"
+            f" SELECT 'q' || n, 'requires_review', n, {rest} FROM task, generate_series(1, 5000) AS n".encode()
         )
-        connection.execute("UPDATE task SET status = 'done' WHERE created_ms % 2 = 0")
+        connection.execute(
+            "INSERT INTO review (review_id, task_id, reason, panel, args_digest, status, version, created_ms, crc)"
+            " SELECT 'r' || task_id, task_id, 'ask', '{}', '', 'open', 0, 1, 0 FROM task WHERE task_id LIKE 'q%'"
+        )
         connection.execute("ANALYZE task")
-        plan = [str(row[0]) for row in connection.execute(f"EXPLAIN (ANALYZE, BUFFERS) {sql}", given)]
+        connection.execute("ANALYZE review")
+        plan = [
+            str(row[0]) for row in connection.execute(f"EXPLAIN (ANALYZE, BUFFERS) {sql}".encode(), given)
+        ]
+        found = connection.execute(sql.encode(), given).fetchall()
         connection.rollback()
+    store.close()
 
     shown = "\n".join(plan)
-    assert "Index Scan using task_waiting on task" in shown, shown
-    assert "Sort" not in shown
-    assert "Seq Scan on task" not in shown
+    read = int(re.findall(r"shared hit=(\d+)", shown)[0])
+    assert found == [("t",)]
+    assert "Index Scan using task_runnable on task" in shown, shown
+    assert "Seq Scan" not in shown, shown
+    assert "Rows Removed by Filter" not in shown, shown
+    assert read < 100, shown

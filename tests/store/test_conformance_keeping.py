@@ -111,6 +111,14 @@ class TestReviews:
             ("r2", "open"),
         ]
 
+    def test_a_worker_takes_the_task_of_an_expired_question_to_ask_anew(
+        self, store: Store, set_clock: SetClock
+    ) -> None:
+        waiting_review(store, expires_ms=50)
+
+        assert store.claim(owner="w2", ttl_s=60, functions=["other:f"]) is None
+        assert store.claim(owner="w2", ttl_s=60) is not None
+
     def test_a_decision_is_used_once(self, store: Store) -> None:
         waiting_review(store)
         self.decide(store)

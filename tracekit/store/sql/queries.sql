@@ -16,7 +16,7 @@ INSERT INTO task (
 ON CONFLICT DO NOTHING RETURNING task_id;
 
 -- name: task_put
--- what changes of a task at every commit; the columns of task_waiting are left alone, so its pages are not written
+-- what changes of a task at every commit; the columns of task_runnable are left alone, so its pages are not written
 UPDATE task SET
   goal = :goal, plan = :plan, current_step = :current_step, code_version =
   :code_version, tool_schema_hash = :tool_schema_hash, limits = :limits, owner = :owner, fence =

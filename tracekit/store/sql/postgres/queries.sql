@@ -31,27 +31,50 @@ ORDER BY created_ms, review_id
 FOR UPDATE;
 
 -- name: waiting_task
--- the id of the first task that waits for a worker; ownership.py decides whether it is free
+-- the id of the first task that waits for a worker; ownership.py decides whether it is free. Tasks in review are found
+-- by their answers, so that a long queue of questions is not passed by one by one
 SELECT task_id
-FROM task
-WHERE status IN ('queued', 'running', 'rolling_back', 'requires_review') AND (
-    status = 'queued'
-    OR status IN ('running', 'rolling_back') AND (
-      owner IS NULL
-      OR owner = ANY(CAST(:dead AS TEXT[])) AND recoveries < max_recoveries
-      OR lease_until_ms <= CAST(:now_ms AS BIGINT) AND NOT owner = ANY(CAST(:alive AS TEXT[])) AND recoveries < max_recoveries
-    )
-    OR status = 'requires_review' AND NOT EXISTS (
-      SELECT 1 FROM review
-      WHERE review.task_id = task.task_id AND review.status = 'open'
-        AND (review.expires_ms IS NULL OR review.expires_ms > CAST(:now_ms AS BIGINT))
-    )
-  )
-  AND (CARDINALITY(CAST(:functions AS TEXT[])) = 0 OR function = ANY(CAST(:functions AS TEXT[])))
-  AND NOT task_id = ANY(CAST(:skip AS TEXT[]))
+FROM (
+  SELECT * FROM (
+    SELECT priority, created_ms, task_id
+    FROM task
+    WHERE status IN ('queued', 'running', 'rolling_back') AND (
+        status = 'queued'
+        OR owner IS NULL
+        OR owner = ANY(CAST(:dead AS TEXT[])) AND recoveries < max_recoveries
+        OR lease_until_ms <= CAST(:now_ms AS BIGINT) AND NOT owner = ANY(CAST(:alive AS TEXT[])) AND recoveries < max_recoveries
+      )
+      AND (CARDINALITY(CAST(:functions AS TEXT[])) = 0 OR function = ANY(CAST(:functions AS TEXT[])))
+      AND NOT task_id = ANY(CAST(:skip AS TEXT[]))
+    ORDER BY priority DESC, created_ms, task_id
+    LIMIT 1
+    FOR UPDATE SKIP LOCKED
+  ) AS runnable
+  UNION ALL
+  SELECT * FROM (
+    SELECT priority, created_ms, task_id
+    FROM task
+    WHERE status = 'requires_review'
+      AND task_id IN (
+        SELECT review.task_id FROM review WHERE review.status = 'decided'
+        UNION ALL
+        SELECT review.task_id FROM review
+        WHERE review.status = 'open' AND review.expires_ms IS NOT NULL AND review.expires_ms <= CAST(:now_ms AS BIGINT)
+      )
+      AND NOT EXISTS (
+        SELECT 1 FROM review
+        WHERE review.task_id = task.task_id AND review.status = 'open'
+          AND (review.expires_ms IS NULL OR review.expires_ms > CAST(:now_ms AS BIGINT))
+      )
+      AND (CARDINALITY(CAST(:functions AS TEXT[])) = 0 OR function = ANY(CAST(:functions AS TEXT[])))
+      AND NOT task_id = ANY(CAST(:skip AS TEXT[]))
+    ORDER BY priority DESC, created_ms, task_id
+    LIMIT 1
+    FOR UPDATE OF task SKIP LOCKED
+  ) AS answered
+) AS either_way
 ORDER BY priority DESC, created_ms, task_id
-LIMIT 1
-FOR UPDATE SKIP LOCKED;
+LIMIT 1;
 
 -- name: tasks_list
 -- tasks in the order of their id

@@ -28,24 +28,46 @@ WHERE task_id = :task_id
 ORDER BY created_ms, review_id;
 
 -- name: waiting_task
--- the id of the first task that waits for a worker; ownership.py decides whether it is free
+-- the id of the first task that waits for a worker; ownership.py decides whether it is free. Tasks in review are found
+-- by their answers, so that a long queue of questions is not passed by one by one
 SELECT task_id
-FROM task
-WHERE status IN ('queued', 'running', 'rolling_back', 'requires_review') AND (
-    status = 'queued'
-    OR status IN ('running', 'rolling_back') AND (
-      owner IS NULL
-      OR owner IN (SELECT value FROM json_each(:dead)) AND recoveries < max_recoveries
-      OR lease_until_ms <= :now_ms AND owner NOT IN (SELECT value FROM json_each(:alive)) AND recoveries < max_recoveries
-    )
-    OR status = 'requires_review' AND NOT EXISTS (
-      SELECT 1 FROM review
-      WHERE review.task_id = task.task_id AND review.status = 'open'
-        AND (review.expires_ms IS NULL OR review.expires_ms > :now_ms)
-    )
-  )
-  AND (:functions = '[]' OR function IN (SELECT value FROM json_each(:functions)))
-  AND task_id NOT IN (SELECT value FROM json_each(:skip))
+FROM (
+  SELECT * FROM (
+    SELECT priority, created_ms, task_id
+    FROM task
+    WHERE status IN ('queued', 'running', 'rolling_back') AND (
+        status = 'queued'
+        OR owner IS NULL
+        OR owner IN (SELECT value FROM json_each(:dead)) AND recoveries < max_recoveries
+        OR lease_until_ms <= :now_ms AND NOT owner IN (SELECT value FROM json_each(:alive)) AND recoveries < max_recoveries
+      )
+      AND (function IN (SELECT value FROM json_each(:functions)) OR :functions = '[]')
+      AND NOT task_id IN (SELECT value FROM json_each(:skip))
+    ORDER BY priority DESC, created_ms, task_id
+    LIMIT 1
+  ) AS runnable
+  UNION ALL
+  SELECT * FROM (
+    SELECT priority, created_ms, task_id
+    FROM task
+    WHERE status = 'requires_review'
+      AND task_id IN (
+        SELECT review.task_id FROM review WHERE review.status = 'decided'
+        UNION ALL
+        SELECT review.task_id FROM review
+        WHERE review.status = 'open' AND review.expires_ms IS NOT NULL AND review.expires_ms <= :now_ms
+      )
+      AND NOT EXISTS (
+        SELECT 1 FROM review
+        WHERE review.task_id = task.task_id AND review.status = 'open'
+          AND (review.expires_ms IS NULL OR review.expires_ms > :now_ms)
+      )
+      AND (function IN (SELECT value FROM json_each(:functions)) OR :functions = '[]')
+      AND NOT task_id IN (SELECT value FROM json_each(:skip))
+    ORDER BY priority DESC, created_ms, task_id
+    LIMIT 1
+  ) AS answered
+) AS either_way
 ORDER BY priority DESC, created_ms, task_id
 LIMIT 1;
 

@@ -1,4 +1,4 @@
--- The store, schema 1. Every row ends with crc: CRC-32 over its columns as stored, so that a changed byte is found
+-- The store, schema 2. Every row ends with crc: CRC-32 over its columns as stored, so that a changed byte is found
 -- when the row is read. Times are milliseconds since the epoch, UTC; true and false are 1 and 0. Bodies (arguments,
 -- results, messages, raw model output) stand once in blob, by the hash of their content; columns that name one hold
 -- its hash. Deleting is left to `prune`: an open task never loses a row of its ledger.
@@ -38,9 +38,9 @@ CREATE TABLE task (
   PRIMARY KEY (task_id)
 ) WITHOUT ROWID, STRICT;
 
--- tasks that are not at their end, in the order in which workers take them
-CREATE INDEX task_waiting ON task (priority DESC, created_ms, task_id)
-  WHERE status IN ('queued', 'running', 'rolling_back', 'requires_review');
+-- tasks that a worker may take without anybody's answer, in the order in which they are taken
+CREATE INDEX task_runnable ON task (priority DESC, created_ms, task_id)
+  WHERE status IN ('queued', 'running', 'rolling_back');
 
 -- one place in the journal of a task
 CREATE TABLE step (
@@ -125,6 +125,10 @@ CREATE TABLE review (
 CREATE INDEX review_of_task ON review (task_id);
 
 CREATE INDEX review_open ON review (created_ms, review_id) WHERE status = 'open';
+
+CREATE INDEX review_decided ON review (task_id) WHERE status = 'decided';
+
+CREATE INDEX review_expiring ON review (expires_ms) WHERE status = 'open' AND expires_ms IS NOT NULL;
 
 -- one step of an undo, stored before the first one runs
 CREATE TABLE compensation (
