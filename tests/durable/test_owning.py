@@ -11,13 +11,13 @@ import pytest
 import tracekit
 from tracekit.config import settings
 from tracekit.durable.api import decide, pending_reviews
-from tracekit.durable.owning import Ownership, ownership
+from tracekit.durable.owning import Ownership, close_all, ownership
 from tracekit.durable.stuck import stuck_reasons
 from tracekit.durable.worker import Worker
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.store.contract import WorkerRow
-from tracekit.store.liveness import enter
+from tracekit.store.liveness import enter, survey
 
 did: list[str] = []
 
@@ -212,3 +212,13 @@ def test_a_process_that_begins_to_work_forgets_dead_workers_that_own_nothing(own
 
     assert [row.worker_id for row in owner.store.workers()] == [here]
     assert isinstance(owner.store.workers()[0], WorkerRow)
+
+
+def test_a_process_ends_though_its_store_is_away(owner: Ownership, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert job.start("a", task_id="a") == "a"
+    left = owner.presence.worker_id
+    monkeypatch.setattr(owner.store, "forget_worker", away(owner.store.forget_worker, times=1))
+
+    close_all()
+
+    assert left in survey(ownership().store).dead

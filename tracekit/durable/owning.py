@@ -181,10 +181,14 @@ class Ownership:
                 continue
 
     def close(self) -> None:
-        """Stop the heartbeat, leave, close the store."""
+        """Stop the heartbeat, leave, close the store; a store that is away hinders nobody from ending."""
         self.wake.set()
+        self.pay_back()
         if self.entered is not None:
-            self.entered.leave()
+            # Where it can't be said that we leave, the free lock says it, and the next worker forgets us.
+            with contextlib.suppress(TracekitError):
+                self.entered.leave()
+            self.entered.drop_lock()
         self.store.close()
 
 
