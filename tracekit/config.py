@@ -43,6 +43,8 @@ class Settings:
     """Keys whose values are never secrets here, whatever the rules say."""
     secret_keys: tuple[str, ...] = ()
     """Keys whose values are always secrets here."""
+    seal_all: bool = False
+    """Whether everything that the store holds of a task is sealed, not only what a secret rule matches."""
     blob_bytes: int = 262_144
     """A value whose JSON is longer stands in a file of its own under `HOME/blobs`."""
     rotate_bytes: int = 268_435_456
@@ -105,6 +107,7 @@ def _from_environment(env: Mapping[str, str]) -> Settings:
         home=home,
         store_url=env.get("TRACEKIT_STORE") or default_store_url(home),
         log_enabled=env.get("TRACEKIT_LOG", "on").lower() not in ("off", "0", "false", "no"),
+        seal_all=env.get("TRACEKIT_SEAL_ALL", "off").lower() in ("on", "1", "true", "yes"),
         blob_bytes=_whole(env, "TRACEKIT_BLOB_BYTES", 262_144),
         rotate_bytes=_whole(env, "TRACEKIT_ROTATE_BYTES", 268_435_456),
     )

@@ -233,7 +233,7 @@ def ownership(url: str | Store | None = None) -> Ownership:
     with _lock:
         found = _open.get(name)
         if found is None:
-            found = _open[name] = Ownership(open_store(name))
+            found = _open[name] = Ownership(open_store(name, seal_all=settings().seal_all))
         return found
 
 
