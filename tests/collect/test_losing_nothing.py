@@ -105,3 +105,19 @@ def test_of_two_spans_of_one_call_the_outer_is_a_plain_step(tmp_path: Any) -> No
         ("step", None),
     ]
     config.reset()
+
+
+def test_a_span_that_can_not_be_read_keeps_no_other_from_the_log(tmp_path: Any) -> None:
+    config.reset()
+    inlet = Inlet(config.configure(home=tmp_path, service="c"))
+    odd = ForeignSpan("1" * 32, f"{2:016x}", None, "s", start_ns=5, end_ns=6, attributes=7)  # type: ignore[arg-type]
+
+    refused = inlet.take([span(1), odd, span(3)])
+
+    inlet.close()
+    (path,) = (tmp_path / "traces").glob("*.jsonl")
+    steps = [line for line in map(json.loads, path.read_text().splitlines()) if line["record"] == "step"]
+    assert [step["step_id"][-1] for step in steps] == ["1", "3"]
+    assert len(refused) == 1
+    assert inlet.counts["spans"] == 2
+    config.reset()

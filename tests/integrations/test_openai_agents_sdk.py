@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import agents
@@ -70,6 +71,29 @@ async def test_a_run_is_a_tree_of_agent_model_and_tool_steps(provider: Any, answ
             above = by_id[above["parent_step_id"]]
             names.append((above["kind"], above["name"]))
         assert ("agent", "refunds") in names
+
+
+async def test_a_streamed_run_leaves_nothing_current_behind(provider: Any, answer: Any, steps: Any) -> None:
+    head = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "scripted-1"}
+    chunk = {
+        **head,
+        "choices": [
+            {"index": 0, "delta": {"role": "assistant", "content": "Done."}, "finish_reason": "stop"}
+        ],
+    }
+    provider.answers(answer(events=[f"data: {json.dumps(chunk)}\n\n", "data: [DONE]\n\n"]))
+
+    run = Runner.run_streamed(agent(provider), "A-1024 broke.")
+    async for _ in run.stream_events():
+        pass
+    with tracekit.step("afterwards"):
+        pass
+
+    found = steps()
+    assert [step["model_raw_output"] for step in found if step["kind"] == "model"] == ["Done."]
+    assert found[-1]["name"] == "afterwards"
+    assert found[-1]["parent_step_id"] is None
+    assert {step["status"] for step in found} == {"ok"}
 
 
 async def test_a_tracekit_tool_inside_is_the_one_tool_step_and_is_guarded(

@@ -6,8 +6,10 @@ import gc
 import json
 from typing import Any
 
+import httpx
 import openai as sdk
 import pytest
+from opentelemetry import trace
 
 import tracekit
 from tracekit.integrations import openai
@@ -364,6 +366,35 @@ def test_inside_a_durable_model_call_there_is_still_one_step(
     assert len(models) == 1
     assert models[0]["attributes"]["tracekit.client_tries"] == 2
     assert models[0]["usage"] == {"input_tokens": 10, "output_tokens": 5}
+
+
+def test_a_client_over_plain_httpx_is_recorded_too(home: Any, provider: Any, answer: Any, steps: Any) -> None:
+    openai.instrument()
+    provider.answers(answer(completion()), answer(events=TEXT_STREAM))
+
+    with httpx.Client() as transport:
+        client = sdk.OpenAI(api_key="k", base_url=f"{provider.url}/v1", http_client=transport)
+        client.chat.completions.create(model="m", messages=MESSAGES)
+        list(client.chat.completions.create(model="m", messages=MESSAGES, stream=True))
+
+    assert [step["model_raw_output"] for step in steps()] == ["Done.", "Grüß dich."]
+
+
+def test_a_foreign_span_around_the_call_counts_no_second_time(
+    client: Any, provider: Any, answer: Any, steps: Any
+) -> None:
+    provider.answers(answer(completion()))
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.request.model": "m"}
+
+    tracer = trace.get_tracer("another instrumentation")
+    with tracer.start_as_current_span("chat m", attributes=attributes) as span:
+        client.chat.completions.create(model="m", messages=MESSAGES)
+        span.set_attribute("gen_ai.usage.input_tokens", 10)
+
+    outer, inner = steps()
+    assert (outer["kind"], inner["kind"]) == ("step", "model")
+    assert inner["parent_step_id"] == outer["step_id"]
+    assert "usage" not in outer
 
 
 def test_after_uninstrument_nothing_more_is_recorded(

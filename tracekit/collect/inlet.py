@@ -83,9 +83,11 @@ class Inlet:
         self._outer = Recent()
         self._lock = threading.Lock()
 
-    def take(self, spans: Iterable[ForeignSpan]) -> None:
+    def take(self, spans: Iterable[ForeignSpan]) -> list[str]:
         """
         Write one line for each span that was not written before, and the messages they name.
+
+        Returns what is wrong with each span that could not be written; it keeps none of the others from the log.
 
         Raises:
             OSError: Nothing of it could be written; the client may send it again.
@@ -96,8 +98,13 @@ class Inlet:
             for name in duplicates:
                 del fresh[name]
             self.log.batch.prepare()
+            refused = []
             for span in sorted(fresh.values(), key=lambda each: (each.start_ns or 0, -(each.end_ns or 0))):
-                self._write(span)
+                try:
+                    self._write(span)
+                except Exception as problem:
+                    self.log.trouble(problem)
+                    refused.append(f"span {span.span_id} could not be read: {problem!r}")
             try:
                 self.log.batch.flush()
             except OSError:
@@ -105,8 +112,9 @@ class Inlet:
                 self.counts["refused_batches"] += 1
                 raise
             self._seen.remember(fresh, self._remembered)
-            self.counts["spans"] += len(fresh)
+            self.counts["spans"] += len(fresh) - len(refused)
             self.counts["duplicates"] += len(duplicates)
+            return refused
 
     def _write(self, span: ForeignSpan) -> None:
         log = self.log

@@ -132,7 +132,8 @@ def answer(inlet: Inlet, path: str, content_type: str, body: bytes) -> Reply:
         if path != "/v1/traces":
             return _counted(inlet, path, content_type, body)
         found = (otlp_proto if content_type == PROTOBUF else otlp_json).traces(body)
-        inlet.take(found.spans)
+        for why in inlet.take(found.spans):
+            found.reject(why)
     except Undecodable as error:
         inlet.count("undecodable")
         return refused(content_type, 400, str(error))

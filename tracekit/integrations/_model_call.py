@@ -51,6 +51,9 @@ class ModelCall:
     def returned(self) -> None:
         """The client has given its answer; the step ends here unless the body comes later."""
         if self.exchange.is_streamed:
+            self.exchange.response = (
+                None  # the answer holds its watch; the other way round nothing would let go
+            )
             return
         response = self.exchange.response
         self.end(None, self._read(response.content) if response is not None else Answer())

@@ -32,9 +32,8 @@ def instrument() -> None:
     """Watch every client from here on, those that exist already included."""
     if _patches:
         return
-    for name in ("httpx", "httpx2"):
-        if name == "httpx2" and importlib.util.find_spec(name) is None:
-            continue
+    there = [name for name in ("httpx", "httpx2") if importlib.util.find_spec(name) is not None]
+    for name in there or ["httpx"]:
         module = client(name, name)
         _patches.wrap(module.Client, "send", _sync)
         _patches.wrap(module.AsyncClient, "send", _async)

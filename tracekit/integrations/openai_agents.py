@@ -33,7 +33,8 @@ class _Open(NamedTuple):
     """A span of the SDK that has begun."""
 
     step: OpenStep
-    block: Active
+    block: Active | None
+    """Makes the step current; none for a whole run, which may end in another task than it began in."""
     carrying: tools.Carrying | None
     token: Token[tools.Carrying | None] | None
 
@@ -50,7 +51,8 @@ class Processor:
             attributes = (
                 {"gen_ai.conversation.id": trace.group_id} if getattr(trace, "group_id", None) else None
             )
-            self._begin(trace.trace_id, StepKind.AGENT, trace.name, attributes=attributes)
+            step = recorder().begin(StepKind.AGENT, trace.name, attributes=attributes)
+            self._keep(trace.trace_id, _Open(step, None, None, None))
 
     def on_trace_end(self, trace: Any) -> None:
         self._end(trace.trace_id, None)
@@ -61,30 +63,36 @@ class Processor:
             return
         match data.type:
             case "agent":
-                self._begin(span.span_id, StepKind.AGENT, data.name, agent=data.name)
+                self._begin(span, StepKind.AGENT, data.name, agent=data.name)
             case "function":
                 call = tools.Carrying(None)
-                self._begin(span.span_id, StepKind.TOOL, data.name, call=call, tool_name=data.name)
+                self._begin(span, StepKind.TOOL, data.name, call=call, tool_name=data.name)
             case _:
-                self._begin(span.span_id, StepKind.STEP, _name(data))
+                self._begin(span, StepKind.STEP, _name(data))
 
     def on_span_end(self, span: Any) -> None:
         self._end(span.span_id, span)
 
     def _begin(
         self,
-        name_of_span: str,
+        span: Any,
         kind: StepKind,
         name: str,
         *,
         call: tools.Carrying | None = None,
         **known: Any,
     ) -> None:
+        above = self._open.get(span.parent_id or "") or self._open.get(span.trace_id)
+        if above is not None:
+            known["parent"] = above.step
         step = recorder().begin(kind, name, **known)
         block = step.active()
         block.__enter__()
         token = tools.carrying.set(call) if call else None
-        self._open[name_of_span] = _Open(step, block, call, token)
+        self._keep(span.span_id, _Open(step, block, call, token))
+
+    def _keep(self, name_of_span: str, found: _Open) -> None:
+        self._open[name_of_span] = found
         if len(self._open) > _MOST_OPEN:
             self._open.popitem(last=False)
 
@@ -95,7 +103,8 @@ class Processor:
         step, block, call, token = found
         if token is not None:
             _reset(token)
-        block.__exit__(None, None, None)
+        if block is not None:
+            block.__exit__(None, None, None)
         if call is not None and call.is_taken:
             step.demote()  # the function is a `@tracekit.tool`: its own step is the call
         failed = span is not None and span.error
