@@ -8,10 +8,18 @@ import os
 import platform
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracekit.cli._store import add_format, add_store, print_json, print_table
 from tracekit.cli.command import Command, Exit
+
+if TYPE_CHECKING:
+    from tracekit.store.contract import Store, TaskRow
+
+DISTRIBUTION = "tracekit-agents"
+SAFE_SQLITE = (3, 51, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +60,10 @@ def _look(store_url: str | None) -> Iterator[Finding]:
         yield Finding(
             f"extra [{extra}]", "ok" if there else "note", "installed" if there else "not installed"
         )
+    yield _import_name()
+    yield _sqlite()
     yield _checked("log folder", _home)
-    yield _checked("store", lambda: _store(store_url))
+    yield from _store(store_url)
 
 
 def _checked(what: str, look: Callable[[], Finding]) -> Finding:
@@ -80,23 +90,98 @@ def _home() -> Finding:
     return Finding("log folder", "ok", f"{home}, {logs} log files")
 
 
-def _store(url: str | None) -> Finding:
+def _import_name() -> Finding:
+    """Other distributions use this import name too: whichever was installed last has overwritten the other's files."""
+    import tracekit
+
+    others = sorted({*packages_distributions().get("tracekit", ())} - {DISTRIBUTION})
+    folder = Path(tracekit.__file__ or "").parent
+    if others:
+        text = f"{', '.join(others)} brings files of the same name into {folder}: pip uninstall {' '.join(others)}, "
+        return Finding("import name", "bad", text + f"then pip install --force-reinstall {DISTRIBUTION}")
+    return Finding("import name", "ok", f"tracekit is {DISTRIBUTION} alone, from {folder}")
+
+
+def _sqlite() -> Finding:
+    import apsw
+
+    found = apsw.sqlite_lib_version()
+    if tuple(int(part) for part in found.split(".")) < SAFE_SQLITE:
+        least = ".".join(map(str, SAFE_SQLITE))
+        return Finding(
+            "sqlite",
+            "note",
+            f"{found}; before {least} two processes on one file could damage it: pip install -U apsw",
+        )
+    return Finding("sqlite", "ok", f"{found}, brought by apsw")
+
+
+def _store(url: str | None) -> Iterator[Finding]:
     from tracekit.durable.owning import existing_store
-    from tracekit.durable.stuck import stuck_reasons
     from tracekit.errors import TracekitError
 
     try:
         store = existing_store(url)
-    except TracekitError as error:
-        if error.code != "store.missing":
-            raise
-        return Finding("store", "note", str(error))
-    damaged: list[TracekitError] = []
-    rows = store.tasks(limit=100_000, damaged=damaged.append)
+    except Exception as error:
+        is_missing = isinstance(error, TracekitError) and error.code == "store.missing"
+        yield Finding("store", "note" if is_missing else "bad", str(error))
+        return
+    yield _checked("store", lambda: _tasks(store))
+    yield _checked("rows", lambda: _rows(store))
+    if store.url.startswith("sqlite:"):
+        yield _checked("database", lambda: _database(Path(store.url.removeprefix("sqlite:"))))
+
+
+def _tasks(store: Store) -> Finding:
+    from tracekit.durable.stuck import stuck_reasons
+
+    rows = list(_every_task(store))
     stuck = stuck_reasons(store, [row for row in rows if not row.status.is_final])
     text = f"{store.url}: {len(rows)} tasks, {len(stuck)} that nobody will pick up (`tracekit ls --stuck`)"
-    text += f", {len(damaged)} damaged (`tracekit ls` names them)" if damaged else ""
-    return Finding("store", "note" if stuck or damaged else "ok", text)
+    return Finding("store", "note" if stuck else "ok", text)
+
+
+def _every_task(store: Store) -> Iterator[TaskRow]:
+    after = ""
+    while page := store.tasks(after=after):
+        yield from page
+        after = page[-1].task_id
+
+
+def _rows(store: Store) -> Finding:
+    """Read every row and body: each is checked against its checksum or its hash."""
+    from tracekit.errors import TracekitError
+
+    damaged, count = [], 0
+    for row in _every_task(store):
+        count += 1
+        try:
+            store.load(row.task_id, with_bodies=True)
+        except TracekitError as error:
+            damaged.append(f"{row.task_id}: {error}")
+    if damaged:
+        return Finding(
+            "rows", "bad", f"{len(damaged)} of {count} tasks can't be read: {'; '.join(damaged[:5])}"
+        )
+    return Finding("rows", "ok", f"every row and body of {count} tasks is what was written")
+
+
+def _database(path: Path) -> Finding:
+    """What SQLite itself says of the file."""
+    import apsw
+
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        said = [row[0] for row in connection.execute("PRAGMA integrity_check(5)")]
+    finally:
+        connection.close()
+    if said != ["ok"]:
+        text = f"{path} is damaged: {'; '.join(said)}. Copy it away with its -wal, then restore a backup"
+        return Finding("database", "bad", text)
+    mode = path.stat().st_mode & 0o077
+    if mode:
+        return Finding("database", "note", f"{path} is whole, but open to other users: chmod 600 {path}")
+    return Finding("database", "ok", f"{path}: integrity check passed")
 
 
 COMMAND = Command("doctor", "check the installation, the store and the log folder", _configure, _run)
