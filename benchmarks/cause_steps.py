@@ -34,6 +34,17 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Claim:
+    """What was measured about one message of a talk (`talk_claims` in failures/prelude)."""
+
+    key: Key
+    names: int
+    numbers: int
+    blind_code: bool
+    reliance: float
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """A labelled run with what we say about it."""
 
@@ -42,6 +53,11 @@ class Run:
     rows: tuple[Row, ...]
     known: dict[str, Any]
     """The whole label row, for rows that need more than the log."""
+    rule: str | None = None
+    confidence: float = 0.0
+    claims: tuple[Claim, ...] = ()
+    task: str = ""
+    """Beginning of what was asked: runs of one task are never parted between learning and testing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +102,7 @@ def runs(labelled: LabelledSet) -> list[Run]:
     with Engine(sorted({str(path / row["file"]) for row in labels})) as engine:
         engine.load()
         steps = _steps(engine, labelled.by_span)
+        claims, tasks = _claims(engine), _tasks(engine)
         verdicts = {(v.source.file, v.source.trace_index): v for v in engine.verdicts.values()}
     found = []
     for row in labels:
@@ -100,7 +117,20 @@ def runs(labelled: LabelledSet) -> list[Run]:
                 if labelled.by_span
                 else (primary.cause_source and primary.cause_source.index)
             )
-        found.append(Run(row[labelled.key], ours, steps[verdict.trace_id], row))
+        rule, confidence = (None, 0.0) if primary is None else (primary.rule, primary.confidence)
+        trace = verdict.trace_id
+        found.append(
+            Run(
+                row[labelled.key],
+                ours,
+                steps[trace],
+                row,
+                rule,
+                confidence,
+                claims.get(trace, ()),
+                tasks[trace],
+            )
+        )
     return found
 
 
@@ -116,6 +146,25 @@ def _steps(engine: Engine, by_span: bool) -> dict[str, tuple[Row, ...]]:
         failed = status == "error" or bool(exit_code)
         rows.setdefault(trace_id, []).append(Row(step_id if by_span else index, kind, agent, text, failed))
     return {trace_id: tuple(found) for trace_id, found in rows.items()}
+
+
+def _claims(engine: Engine) -> dict[str, tuple[Claim, ...]]:
+    query = (
+        "select trace_id, s.record_index, c.names, c.numbers, c.blind_code, c.reliance "
+        "from talk_claims c join steps s using (trace_id, step_id) order by trace_id, s.seq"
+    )
+    found: dict[str, list[Claim]] = {}
+    for trace_id, *rest in engine.con.execute(query).fetchall():
+        found.setdefault(trace_id, []).append(Claim(*rest))
+    return {trace_id: tuple(claims) for trace_id, claims in found.items()}
+
+
+def _tasks(engine: Engine) -> dict[str, str]:
+    query = (
+        "select t.trace_id, coalesce((select arg_min(left(m.text, 200), m.pos) from messages m "
+        "where m.trace_id = t.trace_id and m.role in ('user', 'human')), t.trace_id) from traces t"
+    )
+    return dict(engine.con.execute(query).fetchall())
 
 
 def _first(rows: Iterable[Row], wanted: Callable[[Row], bool]) -> Key | None:

@@ -15,6 +15,9 @@ from tracekit_analyzers.model import Diagnosis, TraceVerdict
 Place = tuple[str, int, int]
 """File, run in the file, position of the outcome."""
 
+Judged = tuple[str, float, bool]
+"""Rule, its confidence, whether the labels say that the verdict was right."""
+
 
 @dataclass(slots=True)
 class Score:
@@ -25,6 +28,8 @@ class Score:
     missed: list[Any] = field(default_factory=list)
     false: list[Any] = field(default_factory=list)
     note: str = ""
+    judged: list[Judged] = field(default_factory=list)
+    """Every verdict that the labels can judge: what the calibration rests on."""
 
     @property
     def recall(self) -> float:
@@ -39,6 +44,12 @@ def compare(name: str, wanted: Iterable[Any], got: Iterable[Any], note: str = ""
     """The score of *got* against *wanted*."""
     want, have = set(wanted), set(got)
     return Score(name, len(want & have), sorted(want - have), sorted(have - want), note)
+
+
+def judged(pairs: Iterable[tuple[TraceVerdict, Diagnosis]], right: Iterable[Any]) -> list[Judged]:
+    """Each diagnosis with whether its failed step stands among the places in *right*."""
+    places = set(right)
+    return [(d.rule, d.confidence, place(v, d) in places) for v, d in pairs]
 
 
 def analysed(paths: Iterable[Path]) -> list[TraceVerdict]:
@@ -69,7 +80,9 @@ def chat_errors(name: str, files: tuple[str, ...]) -> list[Score]:
     ids = {(row["file"], row["trace_index"], row["call_message_index"] + 1) for row in corpus.rows(path / "unseen_ids.jsonl")}  # fmt: skip
     shown = {place(v, d) for v, d in pairs if _shows_error(d)}
     invented = {place(v, d) for v, d in pairs if d.code == "parameter.unknown_reference"}
-    return [compare(f"{name}: tool errors", errors, shown), compare(f"{name}: invented ids", ids, invented)]
+    scores = [compare(f"{name}: tool errors", errors, shown), compare(f"{name}: invented ids", ids, invented)]
+    scores[0].judged = judged(((v, d) for v, d in pairs if d.family in ("tool", "parameter")), errors | ids)
+    return scores
 
 
 def _shows_error(diagnosis: Diagnosis) -> bool:
@@ -105,14 +118,17 @@ def toolbench() -> list[Score]:
             if item["category"] not in ("gave_up", "final_answer"):
                 failing["hard"].add((file, 0, item["step"]))
         failing["soft"] |= {(file, 0, item["step"]) for item in row["suspected_soft_failures"]}
-    got = {place(v, d) for v in verdicts for d in v.diagnoses if d.family in ("tool", "parameter", "timeout") or d.code == "output.unknown_tool"}  # fmt: skip
+    pairs = [(v, d) for v in verdicts for d in v.diagnoses if d.family in ("tool", "parameter", "timeout") or d.code == "output.unknown_tool"]  # fmt: skip
+    got = {place(v, d) for v, d in pairs}
     hard, soft = failing["hard"], failing["soft"] - failing["hard"]
     unjudged = (got & short) - hard - soft
-    note = f"{len(unjudged)} unlisted short answers left unjudged"
-    return [
+    note = f"and {len(unjudged)} that the list of labels lacks; read by hand, all of them are failures"
+    scores = [
         compare("toolbench_dfs: error codes", hard, got - soft - unjudged, note),
         compare("toolbench_dfs: good code, failing body", soft, got - hard - unjudged, note),
     ]
+    scores[0].judged = judged(((v, d) for v, d in pairs if place(v, d) not in unjudged), hard | soft)
+    return scores
 
 
 def mini_swe() -> list[Score]:
@@ -131,8 +147,11 @@ def mini_swe() -> list[Score]:
         wanted = {(Path(row["file"]).name, 0, item["step"]) for row in labels for item in row["all_failures"] if item["category"] == category}  # fmt: skip
         # The harness complains one message after the answer that it could not read.
         shift = 1 if category == "unparseable_model_output" else 0
-        got = {(f, t, n + shift) for v in verdicts for d in v.diagnoses if d.code in codes for f, t, n in [place(v, d)]}  # fmt: skip
-        scores.append(compare(f"miniswe_gemini3: {category}", wanted, got))
+        pairs = [(v, d) for v in verdicts for d in v.diagnoses if d.code in codes]
+        got = {(f, t, n + shift) for v, d in pairs for f, t, n in [place(v, d)]}
+        score = compare(f"miniswe_gemini3: {category}", wanted, got)
+        score.judged = judged(pairs, {(f, t, n - shift) for f, t, n in wanted})
+        scores.append(score)
     return scores
 
 
@@ -144,13 +163,11 @@ def trail() -> list[Score]:
     wanted = {(Path(row["file"]).name, row["span_id"]) for row in corpus.rows(path / "tool_errors.jsonl")}
     verdicts = analysed(path / row["file"] for row in corpus.rows(path / "labels.jsonl"))
     with_errors = {file for file, _ in wanted}
-    got = {
-        (Path(v.source.file).name, d.failed_step)
-        for v in verdicts
-        for d in v.diagnoses
-        if d.family in ("tool", "parameter", "timeout") and d.rule.endswith("/status")
-    }
-    return [compare("trail_gaia: tool errors, once each", wanted, got, note=f"{len(with_errors)} traces")]
+    pairs = [(v, d) for v in verdicts for d in v.diagnoses if d.family in ("tool", "parameter", "timeout") and d.rule.endswith("/status")]  # fmt: skip
+    spans = [(Path(v.source.file).name, d.failed_step) for v, d in pairs]
+    score = compare("trail_gaia: tool errors, once each", wanted, spans, note=f"{len(with_errors)} traces")
+    score.judged = [(d.rule, d.confidence, at in wanted) for (_, d), at in zip(pairs, spans, strict=True)]
+    return [score]
 
 
 FOLDERS: tuple[Callable[[], list[Score]], ...] = (

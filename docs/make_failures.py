@@ -20,8 +20,18 @@ repeats upwards is counted once, at the lowest step; an error that the agent saw
 primary. Of the rest, what stopped the run comes before what the agent went on from, hard evidence before soft, and the
 earliest cause first.
 
+When a refused call was got over: when the same object (an id in its arguments) was dealt with later by an act that
+succeeded; when what was looked for was found in another way; or when the person was told, answered, and the run ended
+properly. It was not got over when nothing more was done and the run was handed over to a person, when the arguments were
+at fault and no later act made it good, or when the run simply ended with the refusal. So a run can have a primary verdict
+although a test of its end state calls it a success: what was asked for could not be done, and was left at that.
+
 How noisy cause labels are: two careful labellings of the same 43 failed runs name the same step in 35 % of them. The
-shares that `make accuracy` prints for human-labelled cause steps are a thermometer, with trivial rows beside them.
+labelled sets are small as well: with 16 to 67 runs each, one run more or less moves a share by 1.5 to 6 points, and the 95 %
+intervals that `make accuracy` prints are 20 to 40 points wide. Its shares are a thermometer, with trivial rows beside
+them, no promise. The four weights of the rule about talks (`claim_weight`) were chosen on such sets; the figures for runs
+that they were not chosen on are printed beside those in sample and are a few points lower. The calibration there marks
+every rule that fewer than ten labelled verdicts judge as `few`.
 
 This page is made by `python docs/make_failures.py`; edit the docstrings under `failures/`.
 """
