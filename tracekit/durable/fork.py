@@ -268,7 +268,7 @@ def fork_into(
         _decision(name, made.place, parent=parent, effects=effects, by=by, found=_shown(made.effects)),
     ]
     owner.store.commit(lease, writes, durable=True)
-    owner.store.release(lease)
+    owner.give_back(lease)
 
 
 def _shown(effects: Sequence[EffectRow]) -> list[dict[str, str]]:
@@ -337,4 +337,4 @@ def end_as(owner: Ownership, lease: Lease, new_id: str, at: str, by: str) -> Non
         _decision(lease.task_id, at, by=by, to=new_id),
     ]
     owner.store.commit(lease, writes, durable=True)
-    owner.store.release(lease)
+    owner.give_back(lease)

@@ -127,7 +127,7 @@ class Ownership:
             yield from (state.task,) if state is not None else ()
             return
         after = ""
-        while page := self.store.tasks(status=UNDER_WAY, after=after):
+        while page := self.store.tasks(status=UNDER_WAY, after=after, damaged=lambda error: None):
             yield from page
             after = page[-1].task_id
 
