@@ -54,17 +54,20 @@ def test_a_healthy_home_is_said_to_be_one(capsys: pytest.CaptureFixture[str]) ->
 def test_a_changed_row_is_found_by_task_and_the_others_stay_readable(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("t1", "t2"):
+    for name in ("t1", "t2", "t3"):
         two_steps.start(name, task_id=name)
     close_all()
     with apsw.Connection(str(home / "state.db")) as db:
         db.execute("UPDATE step SET name = 'other' WHERE task_id = 't2' AND place = '2'")
+        db.execute("UPDATE task SET status = 'failed' WHERE task_id = 't3'")
 
     code, rows = found(capsys)
 
     assert code == 4
     assert rows["rows"][0] == "bad"
-    assert "1 of 2 tasks" in rows["rows"][1]
+    assert "2 tasks can't be read" in rows["rows"][1]
+    assert "task row at task_id 't3'" in rows["rows"][1]
+    assert "2 tasks, 0 that nobody will pick up" in rows["store"][1]
     assert "place '2'" in rows["rows"][1]
     assert rows["database"][0] == "ok"
 

@@ -16,6 +16,7 @@ from tracekit.cli._store import add_format, add_store, print_json, print_table
 from tracekit.cli.command import Command, Exit
 
 if TYPE_CHECKING:
+    from tracekit.errors import TracekitError
     from tracekit.store.contract import Store, TaskRow
 
 DISTRIBUTION = "tracekit-agents"
@@ -135,15 +136,15 @@ def _store(url: str | None) -> Iterator[Finding]:
 def _tasks(store: Store) -> Finding:
     from tracekit.durable.stuck import stuck_reasons
 
-    rows = list(_every_task(store))
+    rows = list(_every_task(store, lambda error: None))
     stuck = stuck_reasons(store, [row for row in rows if not row.status.is_final])
     text = f"{store.url}: {len(rows)} tasks, {len(stuck)} that nobody will pick up (`tracekit ls --stuck`)"
     return Finding("store", "note" if stuck else "ok", text)
 
 
-def _every_task(store: Store) -> Iterator[TaskRow]:
+def _every_task(store: Store, damaged: Callable[[TracekitError], None]) -> Iterator[TaskRow]:
     after = ""
-    while page := store.tasks(after=after):
+    while page := store.tasks(after=after, damaged=damaged):
         yield from page
         after = page[-1].task_id
 
