@@ -84,11 +84,12 @@ def _show(options: argparse.Namespace) -> int:
 def _decide(options: argparse.Namespace) -> int:
     from tracekit.durable.api import decide
 
+    decision, result = _answer(options)
     row = decide(
         options.review,
-        options.decision,
+        decision,
         by=options.by,
-        result=_json(options.result, "--result"),
+        result=result,
         arguments=_json(options.arguments, "--arguments"),
         args_digest=options.seen,
         store=options.store,
@@ -100,6 +101,18 @@ def _decide(options: argparse.Namespace) -> int:
             f"{row.review_id}: {row.decision} by {row.decided_by}; `tracekit resume {row.task_id}` carries it out"
         )
     return Exit.CLEAN
+
+
+def _answer(options: argparse.Namespace) -> tuple[str, Any]:
+    """Decision and result; one of the answers that a question of the agent offers may be given as it is."""
+    from tracekit.durable.owning import existing_store
+
+    result = _json(options.result, "--result")
+    rows = existing_store(options.store).reviews(open_only=False, limit=100_000)
+    row = next((each for each in rows if each.review_id == options.review), None)
+    if result is None and row is not None and options.decision in _panel(row).get("answers", ()):
+        return "done", options.decision
+    return options.decision, result
 
 
 def _json(text: str | None, option: str) -> Any:

@@ -168,7 +168,9 @@ def ask_call(session: Session, place: str, question: str, options: tuple[str, ..
             reason="ask",
             break_point=f"step {place}, a question of the agent",
             why=question,
-            recommendation="answer with `done` and the answer as result",
+            recommendation=f"answer {' or '.join(options)}"
+            if options
+            else "answer with `done` and the answer as result",
             args_digest=args_digest,
             answers=options,
         )

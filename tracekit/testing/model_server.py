@@ -1,7 +1,8 @@
 """
 A scripted model behind an OpenAI-compatible chat endpoint on loopback, so that any real client can talk to it.
 
-`POST /v1/chat/completions` (also `"stream": true`) and `GET /v1/models`. The policy reads the messages as a model
+`POST /v1/chat/completions` (also `"stream": true`), `POST /v1/messages` (Anthropic's, without streams) and
+`GET /v1/models`. The policy reads the messages as a model
 would: it asks for the next tool whose answer it has not seen, with arguments taken from earlier answers, and ends
 with a text. The same messages give the same reply, byte for byte.
 """
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tracekit.testing.loopback import Answer, Request, serve
+from tracekit.testing.messages_wire import as_message, chat_messages
 from tracekit.testing.service import Service
 
 MODEL = "scripted-refund-1"
@@ -113,6 +115,8 @@ class ModelApp:
                 )
             case "POST", "/v1/chat/completions":
                 return self._complete(request.body)
+            case "POST", "/v1/messages":
+                return self._message(request.body)
         return _error(f"no such path: {request.method} {request.path}", 404)
 
     def _complete(self, body: Any) -> Answer:
@@ -124,6 +128,13 @@ class ModelApp:
             return Answer(completion)
         with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
         return Answer(events=stream(completion, with_usage=with_usage))
+
+    def _message(self, body: Any) -> Answer:
+        messages = chat_messages(body) if isinstance(body, dict) else []
+        if not messages or body.get("stream"):
+            return _error("expected messages without 'stream'", 400)
+        completion = complete(messages, refund_policy(messages), model=str(body.get("model", MODEL)))
+        return Answer(as_message(completion))
 
 
 def _error(message: str, status: int) -> Answer:
