@@ -153,17 +153,16 @@ def _rows(store: Store) -> Finding:
     """Read every row and body: each is checked against its checksum or its hash."""
     from tracekit.errors import TracekitError
 
-    damaged, count = [], 0
-    for row in _every_task(store):
-        count += 1
+    damaged: list[TracekitError] = []
+    count = 0
+    for count, row in enumerate(_every_task(store, damaged.append), 1):
         try:
             store.load(row.task_id, with_bodies=True)
         except TracekitError as error:
-            damaged.append(f"{row.task_id}: {error}")
+            damaged.append(error)
     if damaged:
-        return Finding(
-            "rows", "bad", f"{len(damaged)} of {count} tasks can't be read: {'; '.join(damaged[:5])}"
-        )
+        said = "; ".join(str(each) for each in damaged[:5])
+        return Finding("rows", "bad", f"{len(damaged)} tasks can't be read: {said}")
     return Finding("rows", "ok", f"every row and body of {count} tasks is what was written")
 
 
