@@ -128,7 +128,7 @@ def test_an_executor_killed_in_mid_run_changes_nothing(log: Path, here: Report) 
 def _executors() -> Iterator[int]:
     """Executor processes below this process."""
     listed = subprocess.run(
-        ["ps", "-Ao", "pid=,ppid=,command="], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-Ao", "pid=,ppid=,command="], capture_output=True, text=True, check=True
     ).stdout
     rows = [line.split(None, 2) for line in listed.splitlines()]
     parents = {int(pid): int(parent) for pid, parent, *_ in rows}

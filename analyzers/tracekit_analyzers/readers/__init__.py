@@ -34,7 +34,6 @@ from tracekit_analyzers.readers import (
     opik,
     otel_console,
     otlp,
-    parquet,
     phoenix,
     runstate,
     span_samples,
@@ -46,7 +45,6 @@ from tracekit_analyzers.readers import (
 
 READERS: tuple[Reader, ...] = (
     native.READER,
-    parquet.READER,
     otlp.READER,
     otel_console.READER,
     jaeger.READER,

@@ -18,7 +18,7 @@ from tracekit_analyzers.model import InputFile
 
 _BOM = b"\xef\xbb\xbf"
 _GLOB = re.compile(r"([\\{}\[\]*?])")
-_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+_PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,8 @@ class LogFile:
     name: str
     """What reports call it."""
     size: int
-    reader: str
+    reader: str | None
+    """None: the executor asks the file itself, as one machine does."""
     splittable: bool
     """Plain native lines, which Spark may cut at any line; others are read whole."""
     bom: bool
@@ -78,19 +79,23 @@ def find(paths: Sequence[str], spark: Any, reader: str | None) -> Inputs:
     skipped: list[str] = []
     for found in taken.values():
         chosen = registry.choose(InputFile(Path(found.name), found.name, found.head), reader)
-        if chosen is None:
+        native = chosen is not None and chosen.name == registry.NATIVE
+        if chosen is None and not found.first_bytes.startswith(_PACKED):
             skipped.append(found.name)
         elif found.size:
-            known.append(_log_file(len(known), found, chosen.name))
+            known.append(_log_file(len(known), found, native=native, reader=reader))
     if not known and skipped:
         raise nothing_read([InputFile(Path(name), name, b"") for name in skipped], skipped)
     return Inputs(tuple(known), tuple(skipped))
 
 
-def _log_file(number: int, found: _Found, reader: str) -> LogFile:
-    packed = found.first_bytes.startswith(_PACKED)
-    plain = reader == registry.NATIVE and not packed and not found.name.endswith((".gz", ".bz2", ".zst"))
-    return LogFile(number, found.uri, found.name, found.size, reader, plain, found.head.startswith(_BOM))
+def _log_file(number: int, found: _Found, *, native: bool, reader: str | None) -> LogFile:
+    packed = found.first_bytes.startswith(_PACKED) or found.name.endswith((".gz", ".bz2", ".zst"))
+    plain = native and not packed
+    bom = found.head.startswith(_BOM)
+    return LogFile(
+        number, found.uri, found.name, found.size, registry.NATIVE if plain else reader, plain, bom
+    )
 
 
 def _local(given: str) -> Iterator[_Found]:
@@ -98,7 +103,8 @@ def _local(given: str) -> Iterator[_Found]:
         raise TracekitError("input.missing", "standard input can't be spread over a cluster: name a file")
     with TemporaryDirectory(prefix="tracekit-") as spool:
         for file in files.find([given], Path(spool)):
-            path = file.path.resolve()
+            # What is unpacked to be looked at here is unpacked once more where it is read.
+            path = Path(file.name).resolve()
             with path.open("rb") as stream:
                 first = stream.read(4)
             yield _Found(path.as_uri(), file.name, path.stat().st_size, file.head, first)

@@ -12,10 +12,10 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from tracekit_analyzers import fold
+from tracekit_analyzers import fold, parquet
 from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.engine import silent
-from tracekit_analyzers.files import HEAD_BYTES, head
+from tracekit_analyzers.files import head
 from tracekit_analyzers.ingest import Ingest
 from tracekit_analyzers.model import InputFile
 from tracekit_analyzers.spark import rows
@@ -98,6 +98,7 @@ def _read(
         (folder / "in").mkdir()
         path = folder / "in" / Path(file.name).name
         _spool(path, pieces, bom=file.bom and begin.bytes == 0 and not whole, whole=whole)
+        path = parquet.unpacked(path, folder) if whole else path
         damage = Damage()
         piece = InputFile(path, file.name, head(path), begin.lines, begin.bytes)
         Ingest(con, damage, folder, reader=file.reader, tell=silent).add([piece])
@@ -148,6 +149,3 @@ def _told(damage: Damage, plan: Plan, file: LogFile, begin: Start) -> Any:
         for piece in damage.listed()
     ]
     return pa.RecordBatch.from_pylist([counted, *bad], schema=rows.schema(plan.columns))
-
-
-__all__ = ["HEAD_BYTES", "Plan", "Start", "place", "splits", "whole_files"]
