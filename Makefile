@@ -48,7 +48,7 @@ format: install ## put every file into the one format
 	$(BIN)/ruff check --fix .
 
 bench: install ## figures, as ratios within one run where they can be; never part of the tests
-	@for script in $(sort $(wildcard benchmarks/bench_*.py)) benchmarks/store_step.py; do \
+	@for script in $(sort $(wildcard benchmarks/bench_*.py)) benchmarks/recording_cost.py benchmarks/store_step.py; do \
 		echo "== $$script"; $(BIN)/python "$$script" $(ARGS); done
 
 accuracy: install ## how many diagnoses are right: on labelled logs, and on faults planted into clean runs
