@@ -155,14 +155,15 @@ def _rows(store: Store) -> Finding:
 
     damaged: list[TracekitError] = []
     count = 0
-    for count, row in enumerate(_every_task(store, damaged.append), 1):
+    for row in _every_task(store, damaged.append):
+        count += 1
         try:
             store.load(row.task_id, with_bodies=True)
         except TracekitError as error:
             damaged.append(error)
     if damaged:
-        said = "; ".join(str(each) for each in damaged[:5])
-        return Finding("rows", "bad", f"{len(damaged)} tasks can't be read: {said}")
+        said = list(dict.fromkeys(str(each) for each in damaged))  # two pages may meet at one
+        return Finding("rows", "bad", f"{len(said)} tasks can't be read: {'; '.join(said[:5])}")
     return Finding("rows", "ok", f"every row and body of {count} tasks is what was written")
 
 
