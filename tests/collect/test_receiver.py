@@ -284,3 +284,28 @@ def test_a_taken_port_is_told_in_words(receive: Any) -> None:
     assert done.returncode == 2
     assert "--port" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_without_the_extra_json_works_and_protobuf_is_told_what_to_install(
+    tmp_path: Any, make: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    from tracekit import config
+    from tracekit.collect import otlp_proto
+    from tracekit.collect.inlet import Inlet
+    from tracekit.collect.server import answer
+
+    for name in [each for each in sys.modules if each.startswith("opentelemetry.proto.collector")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    config.reset()
+    inlet = Inlet(config.configure(home=tmp_path, service="c"))
+
+    plain = answer(inlet, "/v1/traces", "application/json", json.dumps(make.request(make.span(1))).encode())
+    packed = answer(inlet, "/v1/traces", PROTOBUF, protobuf(b"\x02" * 8).SerializeToString())
+
+    assert plain.status == 200
+    assert packed.status == 415
+    assert b"tracekit-agents[collect]" in packed.body
+    assert not otlp_proto.is_there()
+    config.reset()

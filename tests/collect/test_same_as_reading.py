@@ -1,0 +1,44 @@
+"""A span that is received gives the same step as the same span read from a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.analyzers.readers_help import corpus, read, steps
+from tracekit import config
+from tracekit.collect import otlp_json
+from tracekit.collect.inlet import Inlet
+from tracekit_analyzers.readers.otlp import READER
+
+SAME = ("kind", "name", "status", "parent_step_id", "tool_name", "call_id", "input_snapshot", "output_snapshot",
+        "model", "usage", "model_raw_output", "started_at", "finished_at")  # fmt: skip
+
+
+def told(rows: list[Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(row["trace_id"], row["step_id"]): {name: row.get(name) for name in SAME} for row in rows}
+
+
+@pytest.mark.corpus
+@pytest.mark.parametrize("name", ["test-traces.json", "proto_examples/trace.json"])
+def test_real_spans_are_the_same_steps_received_and_read(name: str, tmp_path: Path) -> None:
+    path = corpus("otlp_json") / name
+    data = path.read_bytes()
+    bodies = data.splitlines() if name == "test-traces.json" else [data]
+    config.reset()
+    inlet = Inlet(config.configure(home=tmp_path, service="c"))
+
+    for body in bodies:
+        found = otlp_json.traces(body)
+        assert (found.rejected, inlet.take(found.spans)) == (0, [])
+
+    inlet.close()
+    config.reset()
+    (log,) = (tmp_path / "traces").glob("*.jsonl")
+    received = [line for line in map(json.loads, log.read_text().splitlines()) if line["record"] == "step"]
+    records, _ = read(READER, path)
+    assert received
+    assert told(received) == told(steps(records))
