@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tracekit.durable.run import Run
     from tracekit.durable.scope import task_scope
     from tracekit.durable.task import task
+    from tracekit.durable.typed_run import AsyncRun, SyncRun
     from tracekit.errors import NotExecuted, OutcomeUnknown, Rejected, RequiresReview, TracekitError
     from tracekit.recording.carry import carry
     from tracekit.recording.observe import step
@@ -23,12 +24,14 @@ if TYPE_CHECKING:
     from tracekit.tools import Retry, idempotency_key, tool
 
 _HOMES = {
+    "AsyncRun": "tracekit.durable.typed_run",
     "NotExecuted": "tracekit.errors",
     "OutcomeUnknown": "tracekit.errors",
     "Rejected": "tracekit.errors",
     "RequiresReview": "tracekit.errors",
     "Retry": "tracekit.tools",
     "Run": "tracekit.durable.run",
+    "SyncRun": "tracekit.durable.typed_run",
     "TracekitError": "tracekit.errors",
     "carry": "tracekit.recording.carry",
     "idempotency_key": "tracekit.tools",
@@ -43,12 +46,14 @@ _HOMES = {
 }
 
 __all__ = [  # noqa: RUF022  sorted as the table above, version last
+    "AsyncRun",
     "NotExecuted",
     "OutcomeUnknown",
     "Rejected",
     "RequiresReview",
     "Retry",
     "Run",
+    "SyncRun",
     "TracekitError",
     "carry",
     "idempotency_key",
