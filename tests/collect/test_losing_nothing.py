@@ -121,3 +121,20 @@ def test_a_span_that_can_not_be_read_keeps_no_other_from_the_log(tmp_path: Any) 
     assert len(refused) == 1
     assert inlet.counts["spans"] == 2
     config.reset()
+
+
+def test_clients_that_send_slowly_hold_up_nobody(receive: Any, make: Any) -> None:
+    receiver = receive()
+    slow = [receiver.connection() for _ in range(8)]
+    for connection in slow:
+        connection.putrequest("POST", "/v1/traces")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", "100")
+        connection.endheaders()
+        connection.send(b"{")
+
+    assert receiver.post("/v1/traces", make.request(make.span(1)))[0] == 200
+
+    for connection in slow:
+        connection.close()
+    assert receiver.post("/v1/traces", make.request(make.span(2)))[0] == 200

@@ -37,20 +37,29 @@ class UnknownEncoding(Exception):
     """A content encoding that is not gzip or deflate."""
 
 
-def read_body(stream: Readable, headers: Any, limit_bytes: int = LIMIT_BYTES) -> bytes:
+def read_packed(stream: Readable, headers: Any, limit_bytes: int = LIMIT_BYTES) -> bytes:
     """
-    The whole body, unpacked; *headers* are any mapping that `get` looks up without regard to case.
+    The whole body as it was sent; *headers* are any mapping that `get` looks up without regard to case.
 
     Raises:
-        TooLarge: what was sent, or what it unpacks to, passes *limit_bytes*; the rest was not read.
-        UnknownEncoding: it is packed by something else than gzip or deflate.
-        Undecodable: its length is no number, it ends early, or it can't be unpacked.
+        TooLarge: it passes *limit_bytes*; the rest was not read.
+        Undecodable: its length is no number, or it ends early.
     """
     if "chunked" in (headers.get("Transfer-Encoding") or "").lower():
-        packed = _chunked(stream, limit_bytes)
-    else:
-        packed = _sized(stream, headers.get("Content-Length") or "0", limit_bytes)
-    encoding = (headers.get("Content-Encoding") or "identity").strip().lower()
+        return _chunked(stream, limit_bytes)
+    return _sized(stream, headers.get("Content-Length") or "0", limit_bytes)
+
+
+def unpack(packed: bytes, encoding: str | None, limit_bytes: int = LIMIT_BYTES) -> bytes:
+    """
+    The body that *packed* holds under its Content-Encoding.
+
+    Raises:
+        TooLarge: it unpacks to more than *limit_bytes*.
+        UnknownEncoding: it is packed by something else than gzip or deflate.
+        Undecodable: it can't be unpacked.
+    """
+    encoding = (encoding or "identity").strip().lower()
     if encoding == "identity":
         return packed
     if encoding not in _WINDOW:

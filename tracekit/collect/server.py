@@ -11,7 +11,7 @@ from typing import Any
 
 from tracekit.collect import otlp_json, otlp_proto
 from tracekit.collect.answers import JSON, PROTOBUF, Reply, accepted, refused
-from tracekit.collect.body import LIMIT_BYTES, TooLarge, UnknownEncoding, read_body
+from tracekit.collect.body import LIMIT_BYTES, TooLarge, UnknownEncoding, read_packed, unpack
 from tracekit.collect.inlet import Inlet
 from tracekit.collect.received import Undecodable
 from tracekit.errors import TracekitError
@@ -69,35 +69,31 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         content_type = (self.headers.get("Content-Type") or JSON).partition(";")[0].strip().lower()
-        if not self.server.places.acquire(timeout=WAIT_S):
-            self._send(refused(content_type, 503, "the receiver is busy"), close=True)
-            return
-        try:
-            reply, is_read = self._received(content_type)
-        finally:
-            self.server.places.release()
-        self._send(reply, close=not is_read)
-
-    def _received(self, content_type: str) -> tuple[Reply, bool]:
-        """The answer, and whether the body was read, so that the connection can be kept."""
         path = self.path.partition("?")[0]
-        if path not in _PATHS:
-            return refused(
-                content_type, 404, f"expected one of {', '.join(_PATHS)}, got {path[:80]!r}"
-            ), False
-        if content_type not in (JSON, PROTOBUF):
-            text = f"expected Content-Type {JSON} or {PROTOBUF}, got {content_type[:80]!r}"
-            return refused(content_type, 415, text), False
+        refusal = _refusal(path, content_type)
+        if refusal is not None:
+            self._send(refusal, close=True)
+            return
         self.wfile.flush()  # the `100 Continue` that the client may wait for
         try:
-            body = read_body(self.rfile, self.headers, self.server.limit_bytes)
-        except TooLarge as error:
-            return refused(content_type, 413, str(error)), False
-        except UnknownEncoding as error:
-            return refused(content_type, 415, str(error)), False
-        except Undecodable as error:
-            return refused(content_type, 400, str(error)), False
-        return answer(self.server.inlet, path, content_type, body), True
+            packed = read_packed(self.rfile, self.headers, self.server.limit_bytes)
+        except (TooLarge, Undecodable) as error:
+            self._send(_told(error, content_type), close=True)
+            return
+        self._send(self._worked(path, content_type, packed))
+
+    def _worked(self, path: str, content_type: str, packed: bytes) -> Reply:
+        """The answer, when there is a place to unpack and decode; a client that sends slowly takes none."""
+        server = self.server
+        if not server.places.acquire(timeout=WAIT_S):
+            return refused(content_type, 503, "the receiver is busy")
+        try:
+            body = unpack(packed, self.headers.get("Content-Encoding"), server.limit_bytes)
+            return answer(server.inlet, path, content_type, body)
+        except (TooLarge, UnknownEncoding, Undecodable) as error:
+            return _told(error, content_type)
+        finally:
+            server.places.release()
 
     def _send(self, reply: Reply, *, close: bool = False) -> None:
         self.close_connection = self.close_connection or close or self.command != "POST"
@@ -124,6 +120,23 @@ class _Handler(BaseHTTPRequestHandler):
         left_bytes = 4 * self.server.limit_bytes
         while left_bytes > 0 and (part := self.rfile.read1(1 << 16)):
             left_bytes -= len(part)
+
+
+def _refusal(path: str, content_type: str) -> Reply | None:
+    """What is wrong with a request before its body is read; None when nothing is."""
+    if path not in _PATHS:
+        return refused(content_type, 404, f"expected one of {', '.join(_PATHS)}, got {path[:80]!r}")
+    if content_type not in (JSON, PROTOBUF):
+        return refused(
+            content_type, 415, f"expected Content-Type {JSON} or {PROTOBUF}, got {content_type[:80]!r}"
+        )
+    return None
+
+
+def _told(error: Exception, content_type: str) -> Reply:
+    """A body that can't be taken, as the client is told it."""
+    status = 413 if isinstance(error, TooLarge) else 415 if isinstance(error, UnknownEncoding) else 400
+    return refused(content_type, status, str(error))
 
 
 def answer(inlet: Inlet, path: str, content_type: str, body: bytes) -> Reply:
