@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -45,10 +47,12 @@ class Server:
 
 @contextmanager
 def own_server() -> Iterator[Server]:
-    """A server with an empty database; gone after the block."""
+    """A server with an empty database; gone after the block, also when this process is told to end."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="tracekit-postgres-", ignore_cleanup_errors=True) as folder:
         server = Server(Path(folder))
         try:
             yield server
         finally:
             server.stop()
+            signal.signal(signal.SIGTERM, before)

@@ -71,6 +71,13 @@ class Crew:
         for worker in self.workers:
             worker.wait(60)
 
+    def abandon(self) -> None:
+        """Leave no process behind."""
+        for worker in self.workers:
+            if worker.poll() is None:
+                worker.kill()
+                worker.wait()
+
     def _start(self) -> subprocess.Popen[bytes]:
         said = self.folder / "said"
         with said.open("wb") as errors:
@@ -124,10 +131,13 @@ def play(server: Server, folder: Path, *, tasks: int, workers: int, kills: int, 
         troubles.insert(at, lambda mode=mode: server.restart(mode=mode))
     begun_s = time.monotonic()
     crew.fill()
-    answered = _see_through(open_store(server.url), crew, troubles, tasks)
-    took_s = time.monotonic() - begun_s
-    crew.end()
-    close_all()
+    try:
+        answered = _see_through(open_store(server.url), crew, troubles, tasks)
+        took_s = time.monotonic() - begun_s
+        crew.end()
+    finally:
+        crew.abandon()
+        close_all()
     return _result(server.url, folder, names, took_s, crew, restarts, answered)
 
 
