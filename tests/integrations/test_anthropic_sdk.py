@@ -8,6 +8,7 @@ from typing import Any
 import anthropic as sdk
 import pytest
 
+import tracekit
 from tracekit.integrations import anthropic
 
 WRITTEN = '{"order_id":  "A-1024",\n "amount": 12.50}'
@@ -193,3 +194,31 @@ def test_counting_tokens_is_no_model_step(client: Any, provider: Any, answer: An
 
     # the SDK makes a span of its own for it
     assert "messages" not in {step["name"] for step in steps()}
+
+
+async def test_inside_a_durable_model_call_the_step_has_the_exact_text(
+    async_client: Any, provider: Any, answer: Any, steps: Any
+) -> None:
+    provider.answers(answer(BODY), answer(events=[START, *TEXT, *CALL, *END]))
+
+    @tracekit.task()
+    async def talk(run: tracekit.Run) -> str:
+        async def ask(messages: list[Any]) -> Any:
+            return await async_client.messages.create(model="m", max_tokens=99, messages=messages)
+
+        async def ask_streaming(messages: list[Any]) -> Any:
+            async with async_client.messages.stream(model="m", max_tokens=99, messages=messages) as stream:
+                return await stream.get_final_message()
+
+        first = await run.model(ask, MESSAGES)
+        second = await run.model(ask_streaming, MESSAGES)
+        return f"{first.text} {second.text}"
+
+    assert await talk.start_async(task_id="t1") == "I pay. I pay."
+
+    plain, streamed = [step for step in steps() if step["kind"] == "model"]
+    for step in (plain, streamed):
+        assert step["model_raw_output"] == f"I pay.\n{WRITTEN}"
+        assert step["asked"][0]["arguments"] == WRITTEN
+        assert step["status"] == "ok"
+    assert streamed["attributes"]["gen_ai.response.time_to_first_chunk"] > 0
