@@ -17,9 +17,9 @@ BUSY = (WorkerState.PENDING, WorkerState.RUNNING)
 
 
 async def settle(pilot: Pilot[int]) -> None:
-    """Return when no work is under way any more, looked at three times in a row."""
+    """Return when no work is under way any more, looked at twice in a row."""
     quiet = 0
-    while quiet < 3:
+    while quiet < 2:
         await pilot.pause()
         busy = any(worker.state in BUSY for worker in pilot.app.workers)
         quiet = 0 if busy else quiet + 1

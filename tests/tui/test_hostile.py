@@ -10,11 +10,9 @@ from tests.tui.fake_analysis import FakeAnalysis
 
 WORDS = {
     "markup": "[bold]x[/] [/] [@click=app.quit]y[/] [[ ]",
-    "codes": "\x1b]52;c;aGFjaw==\x07\x1b[2J\x9b31m\x00\r\b",
-    "directions": "\u202eevil\u202c \u2066a\u2069 \u200b\u200d\ufeff",
+    "codes and directions": "\x1b]52;c;aGFjaw==\x07\x1b[2J\x9b31m\x00\r\b \u202eevil\u202c \u2066a\u2069 \u200b\u200d\ufeff",
     "wide": "日本語テキスト 👩\u200d👩\u200d👧 ❤\ufe0f 🇩🇪 e\u0301 a" + "\u0301" * 50,
-    "halves": "\ud83d and \udc00",
-    "lines": "one\ntwo\r\nthree\u2028four\ttab",
+    "halves and lines": "\ud83d and \udc00 one\ntwo\r\nthree\u2028four\ttab",
     "long": "y" * 200_000,
 }
 KEYS = ("enter", "d", "d", "d", "d", "d", "y", "escape", "3", "y", "escape", "4", "5", "6", "f5", "escape", "escape",

@@ -140,7 +140,15 @@ ACTIONS: tuple[Action, ...] = (
     Action("review.recover", "r", "Decide", "review", "decide"),
     Action("review.trace", "t", "Look at its trace", "review", "app.goto('trace')", footer="its trace"),
     Action("sql.run", "f5,ctrl+j,ctrl+enter", "Run", "sql", "run", footer="run", priority=True),
-    Action("sql.history", "f8,ctrl+up", "Earlier query", "sql", "history", footer="earlier", priority=True),
+    Action(
+        "sql.history",
+        "f8,ctrl+up",
+        "Earlier query",
+        "sql",
+        "history",
+        footer="earlier, examples",
+        priority=True,
+    ),
     Action(
         "sql.export", "ctrl+e", "Export the result as CSV", "sql", "export", footer="export", priority=True
     ),

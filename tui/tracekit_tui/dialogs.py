@@ -178,10 +178,11 @@ class Ask(Dialog[str]):
         Binding("escape", "close", "Leave", priority=True),
     ]
 
-    def __init__(self, title: str, text: str) -> None:
+    def __init__(self, title: str, text: str, about: str = "") -> None:
         super().__init__()
         self.heading = title
         self.text = text
+        self.about = about
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
@@ -191,6 +192,7 @@ class Ask(Dialog[str]):
     def on_mount(self) -> None:
         area = self.query_one(TextArea)
         area.border_title = visible(self.heading).replace("[", "(").replace("]", ")")
+        area.border_subtitle = clip(visible(self.about).replace("[", "(").replace("]", ")"), 100)
         area.focus()
         answers: list[Run] = [
             (" Ctrl-S ", "bar"),

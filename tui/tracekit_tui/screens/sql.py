@@ -16,6 +16,13 @@ from tracekit_tui.reports import table_csv
 from tracekit_tui.text import Run
 
 FIRST = "SELECT tool_name, status, count(*) AS steps\nFROM steps WHERE kind = 'tool'\nGROUP BY ALL ORDER BY steps DESC"
+EXAMPLES = (
+    "DESCRIBE steps",
+    "SELECT tool_name, calls, good_calls, median_ms\nFROM tool_facts\nORDER BY median_ms DESC",
+    "SELECT code, count(*) AS times, any_value(trace_id) AS trace_id\nFROM diagnoses GROUP BY code\nORDER BY times DESC",
+    FIRST,
+)
+"""What F8 goes through before the person has run anything, the last one first."""
 WIDEST = 40
 
 
@@ -28,8 +35,8 @@ class SqlScreen(ExplorerScreen):
     def __init__(self) -> None:
         super().__init__()
         self.table: Table | None = None
-        self.past: list[str] = [FIRST]
-        self.past_at = 0
+        self.past: list[str] = list(EXAMPLES)
+        self.past_at = len(self.past) - 1
 
     def body(self) -> ComposeResult:
         yield TextArea(FIRST, id="query", language=None)
@@ -37,7 +44,9 @@ class SqlScreen(ExplorerScreen):
 
     def start(self) -> None:
         area = self.query_one(TextArea)
-        area.border_title = "statement · tables: traces steps calls messages leaves origins tool_facts"
+        area.border_title = (
+            "tables: traces steps calls messages diagnoses leaves origins tool_facts processes"
+        )
         area.focus()
         self.query_one("#rows", VirtualList).feed([], fixed_page(()))
 
