@@ -41,7 +41,7 @@ CREATE OR REPLACE TEMP MACRO worded_code(said) AS CASE
     THEN 'process.cancelled'
   WHEN regexp_matches(said, 'content.?filter|content.?(management )?policy|responsible_?ai|safety (system|filter|settings)|flagged as (unsafe|potentially)')
     THEN 'output.refused'
-  WHEN regexp_matches(said, 'context.?(length|window|limit)|maximum context|prompt is too long|input is too long|too many (input )?tokens|token limit (was )?exceeded|exceeds? the (maximum|model).{0,40}tokens')
+  WHEN regexp_matches(said, 'context.?(length|window|limit|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens|token limit (was )?exceeded|exceeds? the (maximum|model).{0,40}tokens')
     THEN 'context.overflow'
   WHEN says_status(said, '429') OR regexp_matches(said, 'too many requests|rate.?limit|quota (exceeded|reached)|exceeded your.{0,20}quota|throttl|resource.?exhausted|ratelimit|过于频繁|频率限制|trop de requ|zu viele anfragen|demasiadas solicitudes|troppe richieste')
     THEN 'timeout.rate_limited'
@@ -61,7 +61,7 @@ CREATE OR REPLACE TEMP MACRO worded_code(said) AS CASE
     THEN 'parameter.truncated'
   WHEN regexp_matches(said, 'payment amount|(amount|sum|total)s? .{0,30}(do(es)? not|doesn''t) (add up|match)|wrong state|(non-|not |is already |cannot be )(pending|cancelled|delivered|closed|open|returned|exchanged|modified|completed)|cannot be used (for|to|with)|out of range|(should|must) (equal|match)|mismatch|does not belong|not (in|part of) the|conflicts? with|number of .{0,40}(should|must) be')
     THEN 'parameter.wrong_value'
-  WHEN regexp_matches(said, 'unexpected keyword|missing .{0,20}required|required (property|field|parameter|argument|positional)|\bis (a )?required|field required|validation ?error|invalid (argument|parameter|input|type|value|json|format|request|literal|query|url|date)|must be |expected to be |should be (an?|of type) |expected .{1,60} (but )?got|not a valid|takes \d+ positional|could not parse|is not of type|not one of|bad request|jsondecodeerror|unprocessable|amount of values|^unknown service|no such option|unrecogni[sz]ed (arguments|option)|input should be|unable to parse|参数|无效的|(paramètre|argument|champ) .{0,40}(invalide|manquant|obligatoire)|ungültige|pflichtfeld|parámetro .{0,40}(inválido|requerido)')
+  WHEN regexp_matches(said, 'do(es)? not fit (its|the) schema|extra inputs are not permitted|unexpected keyword|missing .{0,20}required|required (property|field|parameter|argument|positional)|\bis (a )?required|field required|validation ?error|invalid (argument|parameter|input|type|value|json|format|request|literal|query|url|date)|must be |expected to be |should be (an?|of type) |expected .{1,60} (but )?got|not a valid|takes \d+ positional|could not parse|is not of type|not one of|bad request|jsondecodeerror|unprocessable|amount of values|^unknown service|no such option|unrecogni[sz]ed (arguments|option)|input should be|unable to parse|参数|无效的|(paramètre|argument|champ) .{0,40}(invalide|manquant|obligatoire)|ungültige|pflichtfeld|parámetro .{0,40}(inválido|requerido)')
     OR says_status(said, '400') OR says_status(said, '422')
     THEN 'parameter.generated'
   WHEN regexp_matches(said, 'not found|no such|does not exist|doesn''t exist|no results|cannot find|could not find|unknown (id|user|order|item|account|customer)|was not archived|no (user|order|item|record|match)|introuvable|non trouvée?|n''existe pas|nicht gefunden|existiert nicht|no encontrad|no existe|não encontrad|não existe|non trovat|未找到|不存在|找不到|見つかりません|не найден') OR says_status(said, '404')

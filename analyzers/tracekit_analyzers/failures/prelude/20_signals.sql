@@ -50,6 +50,8 @@ WITH heads AS (
 ), judged AS (
   SELECT *,
     CASE
+      -- A run that waits for a person has not failed; what made it ask, if anything did, is told at its own step.
+      WHEN kind IN ('task', 'agent') AND ends_with(error_type, '.RequiresReview') THEN NULL
       WHEN kind = 'tool' AND exit_code <> 0 THEN 'exit_code'
       WHEN status = 'error' THEN 'status'
       WHEN effect_status = 'executed_unknown' THEN 'status'
