@@ -37,7 +37,7 @@ def analyze(
     tell: Tell = silent,
 ) -> Result:
     """
-    Analyse *paths* on Spark.
+    Analyse *paths* on Spark: on the session that is active, or on one of its own that is closed afterwards.
 
     Args:
         paths: Files, folders and patterns of this machine, or of any file system that Spark reads (`s3a://...`).
@@ -80,6 +80,11 @@ def _session(master: str | None, conf: dict[str, str]) -> Iterator[Any]:
     if master is not None and master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        # A hosted service's own, or one of the caller: it stays open.
+        yield running
+        return
     builder = SparkSession.builder if master is None else SparkSession.builder.master(master)
     for name, value in {**_SETTINGS, **conf}.items():
         builder = builder.config(name, value)
