@@ -27,6 +27,8 @@ class Answer:
     question: str
     answer: str
     facts: tuple[str, ...]
+    advice: tuple[str, ...] = ()
+    """What to do about each count that is too low."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class _Fact:
     words: str
     have: int
     of: int
+    advice: str
 
     @property
     def share(self) -> float | None:
@@ -72,18 +75,48 @@ def questions(session: Session) -> list[Answer]:
 def _traced(n: dict[str, int]) -> Answer:
     return _judged(
         "Are steps tied by a trace id, with the model's raw output and what the tool received?",
-        _Fact("model steps have what the model said", n["model_raw"], n["model_steps"]),
-        _Fact("tool steps have the input that the tool received", n["tool_received"], n["tool_steps"]),
-        _Fact("tool steps have the text that the model asked with", n["tool_asked"], n["tool_steps"]),
+        _Fact(
+            "model steps have what the model said",
+            n["model_raw"],
+            n["model_steps"],
+            "instrument the client (docs/instrument.md) or finish model steps with raw=; leave capture_output on",
+        ),
+        _Fact(
+            "tool steps have the input that the tool received",
+            n["tool_received"],
+            n["tool_reached"],
+            "put @tracekit.tool on the functions that run; leave capture_input on",
+        ),
+        _Fact(
+            "tool steps have the text that the model asked with",
+            n["tool_asked"],
+            n["tool_steps"],
+            "keep the arguments as the model wrote them and the id of each call: run.tools(reply.tool_calls) does both",
+        ),
     )
 
 
 def _restorable(n: dict[str, int]) -> Answer:
     return _judged(
         "Do snapshots hold outputs, dependencies and the context?",
-        _Fact("tool steps that ended well have their output", n["tool_outputs"], n["tool_ok"]),
-        _Fact("steps name what they belong to or depend on", n["dependent"], max(0, n["steps"] - 1)),
-        _Fact("model steps have a complete context", n["complete_contexts"], n["model_steps"]),
+        _Fact(
+            "tool steps that ended well have their output",
+            n["tool_outputs"],
+            n["tool_ok"],
+            "return plain data from tools; leave capture_output on",
+        ),
+        _Fact(
+            "steps below the first of a trace name what they belong to or depend on",
+            n["dependent"],
+            n["steps"] - n["traces"],
+            "begin steps inside the block of their parent; give threads their step by tracekit.carry",
+        ),
+        _Fact(
+            "model steps have a complete context",
+            n["complete_contexts"],
+            n["model_steps"],
+            "record each model call with its whole list of messages; leave capture_messages on",
+        ),
     )
 
 
@@ -92,8 +125,18 @@ def _retries(n: dict[str, int]) -> Answer:
     told = f"{n['reinferred']} steps came of second inferences, counted apart from retries"
     return _judged(
         "Does retry tell a timeout from a wrong parameter, and spare tools that must not run twice?",
-        _Fact("failed steps say which error it was", n["failed_typed"], n["failed"]),
-        _Fact("retried steps were safe to run again", spared, n["retried"]),
+        _Fact(
+            "failed steps say which error it was",
+            n["failed_typed"],
+            n["failed"],
+            "let exceptions leave the step, or finish it with error=, and do not turn them into texts",
+        ),
+        _Fact(
+            "retried steps were safe to run again",
+            spared,
+            n["retried"],
+            "say idempotent=True where the service honours the key, else give a probe; turn retries of the client off for effects",
+        ),
         more=(told,),
     )
 
@@ -105,8 +148,18 @@ def _declared(n: dict[str, int]) -> Answer:
     )
     return _judged(
         "Are the effects of tools, critical steps, fallbacks and undo declared?",
-        _Fact("tool steps declare their effect", n["risk_declared"], n["tool_steps"]),
-        _Fact("effects were booked under a key before they were tried", n["effects_booked"], n["effects"]),
+        _Fact(
+            "tool steps declare their effect",
+            n["risk_declared"],
+            n["tool_steps"],
+            "say what each tool changes: @tracekit.tool(effect=...), docs/effects.md",
+        ),
+        _Fact(
+            "effects were booked under a key before they were tried",
+            n["effects_booked"],
+            n["effects"],
+            "run the agent inside tracekit.task_scope(ID), or as a @tracekit.task",
+        ),
         more=(told,),
     )
 
@@ -114,15 +167,21 @@ def _declared(n: dict[str, int]) -> Answer:
 def _visible(n: dict[str, int], bad: int) -> Answer:
     return _judged(
         "Can a person see the whole trace and its state?",
-        _Fact("steps have their times", n["timed"], n["steps"]),
-        _Fact("steps hang where they belong", n["steps"] - n["orphans"], n["steps"]),
+        _Fact("steps have their times", n["timed"], n["steps"], "record when each step began and ended"),
+        _Fact(
+            "steps hang where they belong",
+            n["steps"] - n["orphans"],
+            n["steps"],
+            "analyse the logs of all processes of a run together: several paths, or their folder",
+        ),
         more=(f"{bad} damaged pieces", f"{n['checkpointed']} steps tell their checkpoint"),
     )
 
 
 def _judged(question: str, *facts: _Fact, more: tuple[str, ...] = ()) -> Answer:
     shares = [fact.share for fact in facts if fact.share is not None]
-    return Answer(question, _answer(shares), (*map(str, facts), *more))
+    advice = tuple(fact.advice for fact in facts if fact.share is not None and fact.share < ENOUGH)
+    return Answer(question, _answer(shares), (*map(str, facts), *more), advice)
 
 
 def _answer(shares: list[float]) -> str:

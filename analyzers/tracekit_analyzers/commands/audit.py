@@ -33,7 +33,12 @@ def run(options: argparse.Namespace) -> int:
         answers = auditing.questions(session)
         if options.format == "json":
             made = [
-                {"question": item.question, "answer": item.answer, "facts": list(item.facts)}
+                {
+                    "question": item.question,
+                    "answer": item.answer,
+                    "facts": list(item.facts),
+                    "advice": list(item.advice),
+                }
                 for item in answers
             ]
             sys.stdout.write(orjson.dumps(made, option=orjson.OPT_INDENT_2).decode() + "\n")
@@ -48,6 +53,8 @@ def _show(item: auditing.Answer) -> None:
     print(f"{text.painted(_MARKS[item.answer], _COLOURS[item.answer], colours=colours)} {item.question}")
     for fact in item.facts:
         print(f"    {text.visible(fact)}")
+    for advice in item.advice:
+        print(f"  → {text.visible(advice)}")
 
 
 def _secrets(found: list[auditing.Secret], form: str) -> int:

@@ -3,11 +3,13 @@ with orphans as (
   select count(*) as n from log.steps s anti join log.steps p on p.trace_id = s.trace_id and p.step_id = s.parent_step_id
   where s.parent_step_id is not null
 )
-select count(*) as steps,
+select count(*) as steps, count(distinct trace_id) as traces,
   count(*) filter (where kind = 'model') as model_steps,
   count(*) filter (where kind = 'model' and (raw is not null or output is not null or asked is not null)) as model_raw,
   count(*) filter (where kind = 'tool') as tool_steps,
   count(*) filter (where kind = 'tool' and input is not null) as tool_received,
+  -- A call that our own check refused never reached its tool.
+  count(*) filter (where kind = 'tool' and (input is not null or error_type is distinct from 'tracekit.arguments.BadArguments')) as tool_reached,
   count(*) filter (where kind = 'tool' and raw is not null) as tool_asked,
   count(*) filter (where kind = 'model' and context_digest is not null) as contexts,
   count(*) filter (where kind = 'model' and context_complete) as complete_contexts,
@@ -19,7 +21,8 @@ select count(*) as steps,
   count(*) filter (where tries > 1) as retried,
   count(*) filter (where tries > 1 and effect_risk is not null and effect_risk <> 'read' and not coalesce(effect_idempotent, false)) as retried_effects,
   count(*) filter (where reinfers > 0) as reinferred,
-  count(*) filter (where kind = 'tool' and effect_risk is not null) as risk_declared,
+  -- In a log of tracekit itself a tool that says nothing is a read by its declaration; other logs can't tell.
+  count(*) filter (where kind = 'tool' and (effect_risk is not null or process_id is not null)) as risk_declared,
   count(*) filter (where kind = 'tool' and effect_risk not in ('read') and effect_key is not null) as effects_booked,
   count(*) filter (where kind = 'tool' and effect_risk not in ('read')) as effects,
   count(*) filter (where checkpoint is not null) as checkpointed,
