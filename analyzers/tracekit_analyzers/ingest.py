@@ -26,6 +26,8 @@ from tracekit_analyzers.relations import statement
 from tracekit_analyzers.views import Progress
 
 _SPOOL_BYTES = 64 << 20
+_USUAL_LINE = 8 << 20
+"""The engine keeps buffers of twice the longest line for each thread, so it is told of longer ones only where there are any."""
 _LINE_LIMIT = 64 << 20
 _LONGEST_LINE = 1 << 30
 _SCAN_BYTES = 1 << 20
@@ -88,9 +90,7 @@ class Ingest:
         names = {str(file.path): file.name for file in files if file.path.stat().st_size}
         if not names:
             return True
-        try:
-            load(self._con, list(names), _LINE_LIMIT)
-        except duckdb.Error:
+        if not self._loaded(list(names)):
             return False
         counts = dict(
             self._con.execute(
@@ -118,6 +118,17 @@ class Ingest:
                 self._con.execute("update log.files set file = ? where file = ?", [name, path])
         self._damage.counted(sum(counts.values()))
         return True
+
+    def _loaded(self, paths: list[str]) -> bool:
+        for limit in (_USUAL_LINE, _LINE_LIMIT):
+            try:
+                load(self._con, paths, limit)
+            except duckdb.Error as error:
+                if "maximum_object_size" not in str(error):
+                    return False
+            else:
+                return True
+        return False
 
     def _repair(self, file: InputFile) -> None:
         with _broken_archives(file, self._damage):
@@ -154,7 +165,7 @@ class _Spool:
         if self._stream is None:
             return
         self._stream.close()
-        load(self._con, [str(self._path)], min(max(_LINE_LIMIT, self._longest + 1024), _LONGEST_LINE))
+        load(self._con, [str(self._path)], min(max(_USUAL_LINE, self._longest + 1024), _LONGEST_LINE))
         self._path.unlink()
         self._stream, self._bytes, self._longest = None, 0, 0
 

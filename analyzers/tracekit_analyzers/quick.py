@@ -24,7 +24,7 @@ from tracekit_analyzers.relations import statement
 from tracekit_analyzers.views import Table
 
 MEMORY_LIMIT_MB = 512
-_LINE_LIMIT = 16 << 20
+_LINE_LIMIT = 8 << 20
 """The engine keeps buffers of twice this size for each thread; longer lines are for the long way."""
 
 _NEEDS_ORDER = re.compile(

@@ -138,13 +138,15 @@ def fill(
 ) -> None:
     """Make *table* of *rows* by way of a file: a statement per row would take a millisecond each."""
     path = folder / f"{table}.rows"
+    longest = 0
     with path.open("wb", buffering=1 << 20) as stream:
         for row in rows:
-            stream.write(orjson.dumps(row) + b"\n")
+            longest = max(longest, stream.write(orjson.dumps(row) + b"\n"))
     con.execute(
         f"create or replace table {table} as select * "
-        f"from read_json($path, format = 'newline_delimited', columns = {columns}, maximum_object_size = 268435456)",
-        {"path": str(path)},
+        f"from read_json($path, format = 'newline_delimited', columns = {columns}, maximum_object_size = $longest)",
+        # The engine keeps buffers of twice that size.
+        {"path": str(path), "longest": max(1 << 20, longest + 1024)},
     )
     path.unlink()
 
