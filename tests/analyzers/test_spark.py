@@ -159,6 +159,23 @@ def test_what_is_not_there_is_said_as_on_one_machine(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_folder_on_a_file_system_of_spark_is_read_like_one_of_this_machine(tmp_path: Path) -> None:
+    home = tmp_path / "agents at home"
+    write_log(home / "traces", steps=400, files=2)
+    (home / "blobs").mkdir()
+    (home / "blobs" / "large").write_text("no log")
+    with Engine([home]) as engine:
+        engine.load()
+        one = _report(result.of(engine))
+
+    far = _report(analyze([f"file://{home}"], master="local[2]"))
+
+    names = {trace["source"]["file"] for trace in far["traces"]}
+    assert names == {f"file:{home}/traces/agents-{place}.jsonl" for place in (0, 1)}
+    assert json.loads(json.dumps(far).replace(f"file:{home}", str(home))) == one
+
+
+@pytest.mark.slow
 @pytest.mark.skipif("TRACEKIT_LARGE" not in os.environ, reason="takes ten minutes: TRACEKIT_LARGE=1")
 def test_two_hundred_thousand_steps_get_the_verdicts_of_one_machine(tmp_path: Path) -> None:
     write_log(tmp_path, steps=200_000, files=8)

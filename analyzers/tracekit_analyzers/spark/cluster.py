@@ -28,6 +28,13 @@ _SETTINGS = {
 }
 
 
+_ON_ONE_MACHINE = {
+    # The work is done by the query engine; Java only moves bytes, and compiling it well costs more than it brings.
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+}
+
+
 def analyze(
     paths: Sequence[str],
     *,
@@ -77,7 +84,9 @@ def _session(master: str | None, conf: dict[str, str]) -> Iterator[Any]:
         ) from error
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         raise TracekitError("spark.no_java", "Spark needs Java 17 or newer, and there is no `java` here")
+    settings = _SETTINGS
     if master is not None and master.startswith("local"):
+        settings = settings | _ON_ONE_MACHINE
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     running = SparkSession.getActiveSession()
@@ -86,7 +95,7 @@ def _session(master: str | None, conf: dict[str, str]) -> Iterator[Any]:
         yield running
         return
     builder = SparkSession.builder if master is None else SparkSession.builder.master(master)
-    for name, value in {**_SETTINGS, **conf}.items():
+    for name, value in (settings | conf).items():
         builder = builder.config(name, value)
     try:
         spark = builder.getOrCreate()
