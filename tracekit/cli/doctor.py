@@ -23,6 +23,16 @@ DISTRIBUTION = "tracekit-agents"
 SAFE_SQLITE = (3, 51, 3)
 
 
+_EXTRAS = {
+    "analyzers": ("duckdb", "analyse logs"),
+    "tui": ("textual", "look and recover in the terminal"),
+    "postgres": ("psycopg", "keep tasks in PostgreSQL, for many machines"),
+    "collect": ("opentelemetry.proto", "receive OTLP as protobuf"),
+    "crypto": ("cryptography", "seal secrets with AES-256-GCM"),
+}
+"""Extra: a module that only it brings, and what it is for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was looked at."""
@@ -51,20 +61,21 @@ def _look(store_url: str | None) -> Iterator[Finding]:
     import tracekit
 
     yield Finding("tracekit", "ok", f"{tracekit.__version__} on Python {platform.python_version()}")
-    for extra, module in (
-        ("analyzers", "duckdb"),
-        ("tui", "textual"),
-        ("postgres", "psycopg"),
-        ("crypto", "cryptography"),
-    ):
-        there = importlib.util.find_spec(module) is not None
-        yield Finding(
-            f"extra [{extra}]", "ok" if there else "note", "installed" if there else "not installed"
-        )
+    yield from map(_extra, _EXTRAS)
     yield _import_name()
     yield _sqlite()
     yield _checked("log folder", _home)
     yield from _store(store_url)
+
+
+def _extra(extra: str) -> Finding:
+    """Whether *extra* is installed, and else what it is for and how to get it."""
+    module, purpose = _EXTRAS[extra]
+    if importlib.util.find_spec(module) is not None:
+        return Finding(f"extra [{extra}]", "ok", "installed")
+    return Finding(
+        f"extra [{extra}]", "note", f"not installed; to {purpose}: pip install 'tracekit-agents[{extra}]'"
+    )
 
 
 def _checked(what: str, look: Callable[[], Finding]) -> Finding:
