@@ -101,6 +101,8 @@ class VirtualList(Busy, Inked):
         self.loaded = False
         self._announced: Any = None
         self._key: Callable[[Any], object] | None = None
+        self._placed_at: int | None = None
+        """Where the cursor was put without a key; until one moves it, it is kept in the middle."""
 
     # ------------------------------------------------------------------ feeding
 
@@ -143,6 +145,7 @@ class VirtualList(Busy, Inked):
     def _restart(self, generation: int, page: int, position: int | None, answer: Page[Any]) -> None:
         if generation != self._generation:
             return
+        kept = position is None
         if position is None:
             # Asked now, not when the rows were: a key that was pressed meanwhile counts.
             position = self._place_of_current(page, answer)
@@ -150,8 +153,10 @@ class VirtualList(Busy, Inked):
         self.loaded = True
         self._take(page, answer)
         self.cursor = max(0, min(position, self.total - 1))
+        if not kept:
+            self._placed_at = self.cursor
         # The new height counts only after the next layout: scrolling now would be clamped to the old one.
-        self.call_after_refresh(self._show_cursor)
+        self.call_after_refresh(self._show_cursor if kept else self._show_placed)
         self._announce()
 
     def _place_of_current(self, page: int, answer: Page[Any]) -> int:
@@ -248,6 +253,15 @@ class VirtualList(Busy, Inked):
         elif self.cursor >= top + height:
             self.scroll_to(y=self.cursor - height + 1, animate=False, immediate=True)
 
+    def _show_placed(self) -> None:
+        """Show what stands around a cursor that no key has moved yet."""
+        if self.cursor != self._placed_at:
+            self._show_cursor()
+            return
+        height = max(1, self.size.height - 1)
+        last = max(0, self.total - height)
+        self.scroll_to(y=min(last, max(0, self.cursor - height // 2)), animate=False, immediate=True)
+
     def _announce(self) -> None:
         row = self.current
         if row is not None and row != self._announced:
@@ -280,7 +294,7 @@ class VirtualList(Busy, Inked):
     def on_resize(self) -> None:
         self.virtual_size = Size(self.inner_width, self.total + 1)
         self._tell_count()
-        self._show_cursor()
+        self._show_placed()
 
     # ------------------------------------------------------------------ drawing
 
