@@ -7,6 +7,7 @@ wrapped: they pass through untouched.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -66,3 +67,7 @@ class OutcomeUnknown(DispatchOutcome):
 
 class Conflict(TracekitError):
     """A guarded write found another state than expected; nothing was written."""
+
+
+Damaged = Callable[[TracekitError], None]
+"""Is told of each row of a list that can't be trusted, which is then left out; without it the first one raises."""

@@ -11,12 +11,12 @@ Times in rows are milliseconds since the epoch, UTC.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from tracekit.errors import TracekitError
+from tracekit.errors import Damaged as Damaged
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
 
 
@@ -353,9 +353,6 @@ Write = (
     | PutCompensation
     | AppendDecision
 )
-
-Damaged = Callable[[TracekitError], None]
-"""Is told of each row of a list that can't be trusted, which is then left out; without it the first one raises."""
 
 
 class Store(Protocol):
