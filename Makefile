@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format bench accuracy chaos powercut spark clean
+.PHONY: help install demo test check format bench accuracy chaos soak powercut spark clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -58,6 +58,9 @@ accuracy: install ## how many diagnoses are right: on labelled logs, and on faul
 chaos: install ## SIGKILL at every place of a task on both stores, then the example killed at random: does money move twice?
 	@$(BIN)/python -m benchmarks.chaos $(ARGS)
 	@$(BIN)/python -m benchmarks.chaos_example
+
+soak: install ## ten minutes of refunds on PostgreSQL under kills, restarts, a full disk and bad services; ARGS="--seconds 60"
+	@$(BIN)/python -m benchmarks.soak $(ARGS)
 
 SPARK_VENV := .venv-spark
 

@@ -46,6 +46,11 @@ class Crew:
     killed: int = 0
     died: list[str] = field(default_factory=list)
     """Last words of workers that ended without being told to."""
+    app: Path = APP
+    env: dict[str, str] = field(default_factory=dict)
+    """Added to the environment of workers that start from now on."""
+    stdout: int = subprocess.DEVNULL
+    """Descriptor of what workers tell of each task."""
 
     def fill(self) -> None:
         """As many workers as there should be."""
@@ -83,11 +88,11 @@ class Crew:
         with said.open("wb") as errors:
             worker = subprocess.Popen(
                 [
-                    *(sys.executable, "-m", "tracekit.cli", "worker", "--app", str(APP)),
+                    *(sys.executable, "-m", "tracekit.cli", "worker", "--app", str(self.app)),
                     *("--store", self.url, "--poll-s", "0.1", "--home", str(self.folder / "home")),
                 ],
-                env={**os.environ, "TRACEKIT_HOME": str(self.folder / "home")},
-                stdout=subprocess.DEVNULL,
+                env={**os.environ, "TRACEKIT_HOME": str(self.folder / "home"), **self.env},
+                stdout=self.stdout,
                 stderr=errors,
             )
         said.rename(self.folder / f"said-{worker.pid}")
