@@ -1,5 +1,6 @@
 """What an import costs: recording must not pull in what only analysis and the screen need."""
 
+import importlib.util
 import subprocess
 import sys
 
@@ -16,6 +17,19 @@ HEAVY = (
     "tracekit_analyzers",
     "tracekit_tui",
 )
+
+
+NEEDS_EXTRA = () if importlib.util.find_spec("pyarrow") else ("tracekit_analyzers.spark",)
+"""Packages whose own extra is not installed here; `make spark` tests them with it."""
+
+WALK = f"""
+import importlib, pkgutil, sys
+def names(package):
+    for module in pkgutil.walk_packages(package.__path__, package.__name__ + '.'):
+        parent, _, last = module.name.rpartition('.')
+        if last != '__main__' and parent not in {NEEDS_EXTRA!r}:
+            yield module.name
+"""
 
 
 def loaded_after(code: str) -> set[str]:
@@ -44,23 +58,18 @@ def test_importing_tracekit_alone_loads_no_store_and_no_validation() -> None:
 
 
 def test_analysis_loads_no_screen() -> None:
-    code = "import importlib, pkgutil, tracekit_analyzers as a\n"
-    code += (
-        "for m in pkgutil.walk_packages(a.__path__, 'tracekit_analyzers.'): importlib.import_module(m.name)"
-    )
+    code = f"{WALK}\nimport tracekit_analyzers\nfor name in names(tracekit_analyzers): importlib.import_module(name)"
 
     assert loaded_after(code).isdisjoint({"textual", "tracekit_tui"})
 
 
 @pytest.mark.parametrize("package", ["tracekit", "tracekit_analyzers", "tracekit_tui"])
 def test_every_module_can_be_imported_on_its_own(package: str) -> None:
-    code = f"""
-import pkgutil, sys
+    code = f"""{WALK}
 import {package} as package
-names = [m.name for m in pkgutil.walk_packages(package.__path__, '{package}.') if not m.name.endswith('__main__')]
-print(len(names), file=sys.stderr)
-import importlib
-for name in names:
+found = list(names(package))
+print(len(found), file=sys.stderr)
+for name in found:
     for loaded in [m for m in sys.modules if m.partition('.')[0] == '{package}']:
         del sys.modules[loaded]
     importlib.import_module(name)
