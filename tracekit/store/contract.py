@@ -5,7 +5,6 @@ The durable layer decides *what* is written and hands over a list of writes; a s
 fence first, applies the list in one transaction, and syncs to the disk when `durable` is asked for. So no rule
 about effects or recovery lives in a store, and the three stores (SQLite, PostgreSQL, memory) differ only in
 dialect. One conformance suite, `tests/store/test_conformance.py`, runs on all of them.
-
 Times in rows are milliseconds since the epoch, UTC.
 """
 
@@ -16,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from tracekit.errors import Damaged as Damaged
+from tracekit.errors import Damaged
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
 
 

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from tracekit import clock
+from tracekit.errors import Damaged
 from tracekit.model import TaskStatus
 from tracekit.store.base import Result, RuleStore, closed
-from tracekit.store.contract import Damaged, EventRow, PutBlob, ReviewRow, TaskRow, TaskState, WorkerRow
+from tracekit.store.contract import EventRow, PutBlob, ReviewRow, TaskRow, TaskState, WorkerRow
 from tracekit.store.gathering import Parts, body_hashes
 from tracekit.store.memory_tables import MemoryTransaction, Tables
 from tracekit.store.retention import SWEEP_GRACE_MS

@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
-from tracekit.errors import TracekitError
+from tracekit.errors import Damaged, TracekitError
 from tracekit.model import TaskStatus
 from tracekit.store.base import Result, RuleStore
-from tracekit.store.contract import Damaged, EventRow, ReviewRow, TaskRow, TaskState, WorkerRow
+from tracekit.store.contract import EventRow, ReviewRow, TaskRow, TaskState, WorkerRow
 from tracekit.store.gathering import Parts, body_hashes
 from tracekit.store.sealed import Bodies
 from tracekit.store.sql_transaction import Execute, blob_checksum
