@@ -9,6 +9,8 @@ import duckdb
 from tracekit_analyzers.relations import statement
 
 MEMORY_LIMIT_MB = 1200
+SCREEN_MEMORY_MB = 450
+"""Where a person looks on, memory counts more than the time of the whole reading."""
 IN_MEMORY_BYTES = 64 << 20
 """Inputs up to this size are analysed in memory; larger ones in a temporary database file."""
 
@@ -26,6 +28,8 @@ def connect(folder: Path, input_bytes: int, *, memory_mb: int = MEMORY_LIMIT_MB)
         },
     )
     con.execute("set timezone = 'UTC'")
+    # Those who cut the work into pieces have to know how much fits.
+    con.execute(f"set variable memory_share = {min(1.0, memory_mb / MEMORY_LIMIT_MB)}")
     con.execute("create schema if not exists log")
     con.execute(statement("macros"))
     con.execute(statement("lines_table"))

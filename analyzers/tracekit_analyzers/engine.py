@@ -31,6 +31,7 @@ class Engine:
         reader: Name of the reader for all files; by default each file is asked which format it is.
         tell: Called as reading goes on.
         diagnose: False leaves the failure classes out: the relations alone.
+        memory_mb: What the query engine may take; with less, the work is cut into smaller pieces.
     """
 
     def __init__(
@@ -40,12 +41,14 @@ class Engine:
         reader: str | None = None,
         tell: Tell = silent,
         diagnose: bool = True,
+        memory_mb: int = database.MEMORY_LIMIT_MB,
     ) -> None:
         self.paths = tuple(paths)
         self.damage = Damage()
         self.skipped: tuple[str, ...] = ()
         self.verdicts: dict[str, TraceVerdict] = {}
         self.buckets = 1
+        self._memory_mb = memory_mb
         self._reader, self._tell, self._diagnosing = reader, tell, diagnose
         self._folder = tempfile.TemporaryDirectory(prefix="tracekit-")
         self._con: duckdb.DuckDBPyConnection | None = None
@@ -63,7 +66,7 @@ class Engine:
         spool = Path(self._folder.name)
         found = files.find(self.paths, spool)
         size = sum(file.path.stat().st_size for file in found)
-        self._con = database.connect(spool, size)
+        self._con = database.connect(spool, size, memory_mb=self._memory_mb)
         ingest = Ingest(self.con, self.damage, spool, reader=self._reader, tell=self._tell)
         ingest.add(found)
         self.skipped = tuple(ingest.skipped)

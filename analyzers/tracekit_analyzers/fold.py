@@ -77,8 +77,11 @@ def steps_and_traces(con: duckdb.DuckDBPyConnection) -> int:
 
 def steps(con: duckdb.DuckDBPyConnection) -> int:
     """Make `log.steps`; returns the number of buckets into which the traces were put."""
-    count = con.execute("select count(*) from lines where record = 'step'").fetchone()
-    buckets = max(1, -(-(count[0] if count else 0) // BUCKET_STEPS))
+    row = con.execute(
+        "select count(*), coalesce(getvariable('memory_share'), 1.0) from lines where record = 'step'"
+    ).fetchone()
+    count, share = (int(row[0]), float(row[1])) if row is not None else (0, 1.0)
+    buckets = max(1, -(-count // max(1, int(BUCKET_STEPS * share))))
     for bucket in range(buckets):
         _fold_bucket(con, bucket, buckets)
     return buckets

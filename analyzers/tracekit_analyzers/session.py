@@ -10,7 +10,7 @@ from typing import Any
 
 import duckdb
 
-from tracekit_analyzers import console, filtering, relate, rows, tree
+from tracekit_analyzers import console, database, filtering, relate, rows, tree
 from tracekit_analyzers.engine import Engine, silent
 from tracekit_analyzers.files import inside
 from tracekit_analyzers.glance import Glance
@@ -87,6 +87,7 @@ class Session:
                 reader=self._reader,
                 tell=lambda said: self._told(engine, said, tell),
                 diagnose=self._diagnosing,
+                memory_mb=database.SCREEN_MEMORY_MB if self._early_rows else database.MEMORY_LIMIT_MB,
             )
             try:
                 engine.load()
