@@ -252,22 +252,22 @@ def main() -> int:
         after = checks.compare(states, rows, answered=True)
         soak.crew.end()
         given, changed = checks.changed_answers(soak.model.requests("POST /v1/"), rows)
-        log = checks.read_log(soak.disk.folder)
+        log = checks.read_log(soak.disk.folder, states, soak.disk.full_ms)
     lost = checks.told_and_lost(states, soak.submitted, told) + changed
     broken = [*before.broken, *after.broken, *lost, *log.broken, *soak.crew.died]
     seconds = (
         f"{options.seconds:.0f} s of faults, settled in {settled_s:.0f} s, answered in {answered_s:.0f} s"
     )
-    print(f"{'time':36}{seconds}")
-    print(f"{'tasks':36}{len(soak.submitted)} by {options.workers} workers")
+    print(f"{'time':46}{seconds}")
+    print(f"{'tasks':46}{len(soak.submitted)} by {options.workers} workers")
     for what, count in sorted(soak.troubles.items()):
-        print(f"{what:36}{count}")
+        print(f"{what:46}{count}")
     show("settled", before.counts)
-    print(f"{'a person answered':36}{words_of(soak.answers)}")
+    print(f"{'a person answered':46}{words_of(soak.answers)}")
     show("ended", after.counts)
     done = sum("\tdone" in line for line in told)
     print(
-        f"{'acknowledged':36}{done} tasks told done, {given} refunds given to the agent, {len(lost)} lost or changed"
+        f"{'acknowledged':46}{done} tasks told done, {given} refunds given to the agent, {len(lost)} lost or changed"
     )
     show("log", log.counts)
     for words in broken:
@@ -275,7 +275,7 @@ def main() -> int:
     print(
         "A PROMISE IS BROKEN"
         if broken
-        else "every refund once, nothing acknowledged lost, log whole or its losses told"
+        else "every refund once, nothing acknowledged lost, log whole but while its disk was full"
     )
     return int(bool(broken))
 
@@ -283,7 +283,7 @@ def main() -> int:
 def show(stage: str, counts: dict[str, Any]) -> None:
     """One line for each count of a stage."""
     for what, count in counts.items():
-        print(f"{f'{stage}: {what}':36}{words_of(count)}")
+        print(f"{f'{stage}: {what}':46}{words_of(count)}")
 
 
 def words_of(count: Any) -> str:

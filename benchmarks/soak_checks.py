@@ -14,11 +14,13 @@ from typing import Any
 
 from tracekit.model import EffectStatus, TaskStatus
 from tracekit.snapshot import decode
-from tracekit.store.contract import EffectRow, ReviewRow, TaskState
+from tracekit.store.contract import EffectRow, ReviewRow, StepRow, TaskState
 
 Row = Mapping[str, Any]
 HAPPENED = {EffectStatus.SUCCESS: {1}, EffectStatus.FAILED: {0}, EffectStatus.EXECUTED_UNKNOWN: {0, 1}}
 """How often the world may know an effect of each status; every other status is wrong once all has settled."""
+REOPENED_MS = 1500
+"""How long after it was full a process may still believe so: it looks again each second."""
 ANALYZE_READ = (0, 3)
 """Exit codes of `tracekit analyze`: clean, and read with damage."""
 
@@ -131,8 +133,8 @@ def told_and_lost(states: Sequence[TaskState], submitted: Sequence[str], told: S
     by_id = {state.task.task_id: state.task for state in states}
     found = [f"{name}: was admitted and is gone" for name in submitted if name not in by_id]
     for line in told:
-        name, word, *_ = line.split("\t")
-        if word == "done" and (name not in by_id or by_id[name].status is not TaskStatus.DONE):
+        name, _, word = line.partition("\t")
+        if word.startswith("done") and (name not in by_id or by_id[name].status is not TaskStatus.DONE):
             found.append(f"{name}: a worker told done, the store does not")
     return found
 
@@ -165,37 +167,73 @@ def changed_answers(requests: Sequence[Row], rows: Sequence[Row]) -> tuple[int, 
 # ------------------------------------------------------------------------------------------ the log
 
 
-def read_log(traces: Path) -> Verdict:
-    """`tracekit analyze` over the folder, against an own count of lines, of bad lines and of told losses."""
-    verdict = Verdict()
-    lines, bad, dropped = 0, 0, 0
-    for path in sorted(traces.glob("*.jsonl")):
-        for line in path.read_bytes().splitlines():
-            lines += 1
-            try:
-                record = json.loads(line)
-            except ValueError:
-                bad += 1
-                continue
-            dropped += record["count"] if record["record"] == "drops" else 0
-    run = subprocess.run(
-        [sys.executable, "-m", "tracekit", "analyze", str(traces), "--format", "json"],
-        capture_output=True,
-        check=False,
-    )
+@dataclass
+class Log:
+    """What the files of the log hold, read without any code of ours."""
+
+    files: int = 0
+    lines: int = 0
+    bad: int = 0
+    lost: int = 0
+    """Lines that could not be written, as the log tells itself."""
+    steps: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, traces: Path) -> Log:
+        log = cls()
+        for path in sorted(traces.glob("*.jsonl")):
+            log.files += 1
+            for line in path.read_bytes().splitlines():
+                log._add(line)
+        return log
+
+    def _add(self, line: bytes) -> None:
+        self.lines += 1
+        try:
+            record = json.loads(line)
+        except ValueError:
+            self.bad += 1
+            return
+        if record["record"] == "drops":
+            self.lost += record["count"]
+        if record["record"] == "step":
+            self.steps.add(record["step_id"])
+
+
+def read_log(traces: Path, states: Sequence[TaskState], full_ms: Sequence[tuple[int, int]]) -> Verdict:
+    """
+    The log against the store, and `tracekit analyze` against an own count of damage.
+
+    Args:
+        full_ms: When the disk was full: a step that was under way then may be missing, no other may.
+    """
+    verdict, log = Verdict(), Log.of(traces)
+    missing = [step for state in states for step in state.steps if step.step_id not in log.steps]
+    unexplained = [step for step in missing if not _overlaps(step, full_ms)]
+    verdict.broken += [
+        f"{step.task_id} {step.name} {step.place} try {step.tries}: not in the log, the disk had room ({step.started_ms})"
+        for step in unexplained
+    ]
     verdict.counts = {
-        "files": len(list(traces.glob("*.jsonl"))),
-        "lines": lines,
-        "bad": bad,
-        "dropped": dropped,
+        "files, lines": f"{log.files}, {log.lines}",
+        "damaged lines": log.bad,
+        "lost lines that it tells": log.lost,
+        "steps missing while the disk was full": len(missing) - len(unexplained),
+        "steps missing otherwise": len(unexplained),
     }
+    command = [sys.executable, "-m", "tracekit", "analyze", str(traces), "--format", "json"]
+    run = subprocess.run(command, capture_output=True, check=False)
     if run.returncode not in ANALYZE_READ:
         verdict.broken.append(f"analyze ended with {run.returncode}: {run.stderr.decode()[-300:]}")
         return verdict
     report = json.loads(run.stdout)["summary"]
-    verdict.counts |= {"codes": report["by_code"], "traces": report["traces"]}
-    if report["damage"]["bad_count"] != bad:
-        verdict.broken.append(
-            f"{bad} lines of the log are damaged, analyze tells {report['damage']['bad_count']}"
-        )
+    verdict.counts |= {"traces analysed": report["traces"], "diagnoses": report["by_code"]}
+    if report["damage"]["bad_count"] != log.bad:
+        verdict.broken.append(f"{log.bad} lines are damaged, analyze tells {report['damage']['bad_count']}")
     return verdict
+
+
+def _overlaps(step: StepRow, spans_ms: Sequence[tuple[int, int]]) -> bool:
+    """Whether one of the tries of *step* may have begun in one of the spans: the row knows only the first and the end."""
+    ended_ms = step.finished_ms or step.started_ms
+    return any(since <= ended_ms and step.started_ms <= until + REOPENED_MS for since, until in spans_ms)

@@ -32,6 +32,9 @@ class LogDisk:
         self.how = "none on this system"
         if sys.platform == "linux":
             self.how = "a limit on the size of files" if os.geteuid() or not self._mount() else "tmpfs"
+        self.full_ms: list[tuple[int, int]] = []
+        """When it was full, as milliseconds since the epoch."""
+        self._full_since_ms = 0
         self._full_until_s = 0.0
         self._limited: set[int] = set()
 
@@ -39,8 +42,10 @@ class LogDisk:
         """Let the disk be full for *seconds*; whether it is."""
         if self.how == "none on this system":
             return False
+        since_ms = int(time.time() * 1000)
         if self.how == "tmpfs" and not self._shrink():
             return False
+        self._full_since_ms = self._full_since_ms or since_ms
         self._full_until_s = time.monotonic() + seconds
         return True
 
@@ -63,6 +68,9 @@ class LogDisk:
         for pid in self._limited:
             self._limit(pid, -1)
         self._limited.clear()
+        if self._full_since_ms:
+            self.full_ms.append((self._full_since_ms, int(time.time() * 1000)))
+            self._full_since_ms = 0
 
     def close(self) -> None:
         """Take the disk away."""
