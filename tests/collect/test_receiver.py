@@ -166,10 +166,21 @@ def test_a_full_success_in_protobuf_leaves_partial_success_unset(receive: Any) -
         (b'{"resourceSpans": {}}', {}, 400),
         (b"\xff\xff\xff", {"Content_Type": PROTOBUF}, 400),
         (b"not gzip", {"Content_Encoding": "gzip"}, 400),
-        (gzip.compress(b"{}" * 500)[:-9], {"Content_Encoding": "gzip"}, 400),
+        (gzip.compress(b"{}" * 500, mtime=0)[:-9], {"Content_Encoding": "gzip"}, 400),
         (b"{}", {"Content_Encoding": "br"}, 415),
         (b"{}", {"Content_Type": "text/plain"}, 415),
         (b"[" * 100_000, {}, 400),
+    ],
+    ids=[
+        "cut",
+        "a_list",
+        "no_list",
+        "no_protobuf",
+        "no_gzip",
+        "cut_gzip",
+        "other_encoding",
+        "other_type",
+        "deep",
     ],
 )
 def test_what_can_not_be_decoded_is_told_with_a_status(
