@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOM_BYTES = 1 << 30
 LEFT_BYTES = 16 << 10
-"""Room that a disk has left when it begins to be full: some lines still fit, one of them in half."""
+"""Room that is left when the disk begins to be full: some lines still fit, one of them in half."""
 
 
 class LogDisk:
@@ -57,7 +57,7 @@ class LogDisk:
             self.free()
         elif self.how != "tmpfs":
             for pid in set(self._workers()) - self._limited:
-                self._limit(pid, 0)
+                self._limit(pid, LEFT_BYTES)
                 self._limited.add(pid)
 
     def free(self) -> None:
