@@ -124,6 +124,23 @@ class Policy:
             return "none"
         return "low" if self.idempotent or self.undo is not None else "high"
 
+    @property
+    def declared(self) -> dict[str, Any]:
+        """What the log says of it as attributes of a step: `tracekit.critical`, and `probe`, `undo`, `fallback` by name."""
+        names = {"probe": self.probe, "undo": self.undo}
+        told: dict[str, Any] = {"tracekit.critical": self.critical}
+        told |= {
+            f"tracekit.{key}": name_of(function) for key, function in names.items() if function is not None
+        }
+        if self.fallback:
+            told["tracekit.fallback"] = [name_of(function) for function in self.fallback]
+        return told
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Name of a tool or function as the log and the ledger say it."""
+    return str(getattr(function, "name", "") or getattr(function, "__name__", "tool"))
+
 
 class Tool(Generic[P, R]):
     """A function together with what it declares; called like the function itself."""
@@ -383,6 +400,7 @@ def _begin(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         call_id=take_call_id(),
         input=received,
         effect=None if is_read else effect,
+        attributes=policy.declared,
     )
 
 

@@ -52,6 +52,33 @@ def test_raw_text_received_input_and_effect_stand_side_by_side(own_home: Path) -
     assert {line["task_id"] for line in lines_of(own_home)} == {"t"}
 
 
+def test_what_a_tool_declares_stands_in_the_log(own_home: Path) -> None:
+    tracekit.init(home=own_home)
+
+    def by_post(name: str) -> str:
+        return name
+
+    @tracekit.tool(effect="write", undo=by_post, fallback=[by_post], critical=False)
+    def write(name: str) -> str:
+        return name
+
+    @tracekit.task
+    def job(run: tracekit.Run) -> None:
+        run.tool(write, "x")
+
+    job.start(task_id="t")
+    write("beside a task")
+
+    told = {
+        "tracekit.critical": False,
+        "tracekit.undo": "by_post",
+        "tracekit.fallback": ["by_post"],
+    }
+    inside, beside = [line["attributes"] for line in lines_of(own_home) if line["name"] == "write"][::2]
+    assert inside == inside | told
+    assert beside == told
+
+
 def test_a_replayed_call_writes_no_line_and_the_second_attempt_hangs_below_the_first(own_home: Path) -> None:
     tracekit.init(home=own_home)
     broken = [1]

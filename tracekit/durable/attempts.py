@@ -247,7 +247,9 @@ def _begin_step(call: Call, tries: int) -> Any:
         effect=effect if call.is_effect else None,
         tries=tries,
         checkpoint="before_tool",
-        attributes={"tracekit.place": call.place} | ({"tracekit.parsed": "lenient"} if call.lenient else {}),
+        attributes={"tracekit.place": call.place}
+        | policy.declared
+        | ({"tracekit.parsed": "lenient"} if call.lenient else {}),
     )
 
 
