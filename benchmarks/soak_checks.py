@@ -108,8 +108,8 @@ def _of_task(state: TaskState, world: World, answered: bool) -> list[str]:
     elif asked:
         found.append(f"{task.status.value} with an open question {asked[0].review_id}")
     paid = sum(world.refunds[effect.key] for effect in state.effects if effect.tool == "refund")
-    if paid > 1:
-        found.append(f"paid {paid} times")
+    if paid > 1 or (task.status.is_final and paid != 1):
+        found.append(f"{task.status.value} and paid {paid} times")
     for effect in state.effects:
         found += _of_effect(effect, state, world, asked)
     return found
