@@ -1,9 +1,12 @@
-"""Where two JSON values differ in meaning: key order and the writing of a number do not count."""
+"""
+Where two JSON values differ in meaning: key order, the writing of a number, and a type that a tool declares do not count.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from tracekit_analyzers.views import Difference
@@ -36,6 +39,8 @@ def _value(text: str) -> Any:
 
 
 def _walk(path: str, left: Any, right: Any) -> Iterator[Difference]:
+    if _read_as(right, left):
+        return
     if isinstance(left, dict) and isinstance(right, dict):
         for key in dict.fromkeys((*left, *right)):
             name = f"{path}.{key}" if key.isidentifier() else f"{path}.{json.dumps(key, ensure_ascii=False)}"
@@ -55,6 +60,22 @@ def _same(left: Any, right: Any) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return left is right
     return bool(left == right)
+
+
+def _read_as(received: Any, written: Any) -> bool:
+    """Whether *received* is a typed marker of the log, such as a decimal, for just what was *written*."""
+    marker = received.get("$tk") if isinstance(received, dict) and len(received) == 1 else None
+    if not isinstance(marker, dict):
+        return False
+    value = marker.get("value")
+    if not isinstance(value, str) or not isinstance(written, str | int | float) or isinstance(written, bool):
+        return False
+    if str(written) == value:
+        return True
+    try:
+        return marker["type"] == "decimal" and Decimal(str(written)) == Decimal(value)
+    except InvalidOperation:
+        return False
 
 
 def _text(value: Any) -> str | None:
