@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import logging
 import secrets
+import signal
 import socket
 import sys
 from collections.abc import Awaitable, Callable
@@ -72,6 +74,25 @@ class TokenServer(Server):
         }
 
     async def on_startup(self, app: web.Application) -> None:
+        """Say nothing yet: at this moment the port does not listen."""
+
+    def serve(self, debug: bool = False) -> None:
+        """Serve until Ctrl-C; the address is told once it can be opened."""
+        self.debug = debug
+        self.initialize_logging()
+        loop = asyncio.new_event_loop()
+        for ending in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(ending, self.request_exit)
+        web.run_app(
+            self._make_app(),
+            host=self.host,
+            port=self.port,
+            handle_signals=False,
+            loop=loop,
+            print=self._announce,
+        )
+
+    def _announce(self, *_: object) -> None:
         print(f"tracekit: the explorer is at {self.address} (Ctrl-C ends it)", file=sys.stderr, flush=True)
 
 
