@@ -11,6 +11,8 @@ READY := $(VENV)/.tracekit-ready
 PYTHON ?= $(shell for python in python3.13 python3.12 python3.11 python3 python; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
 ARGS ?=
+# Tests run in as many processes as there are cores, at most four; `make test WORKERS=` runs them in one.
+WORKERS ?= -n auto --maxprocesses=4 --dist loadfile
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,7 +37,7 @@ demo: install ## an agent pays a refund, is killed, diagnosed and resumed: one p
 	@$(BIN)/tracekit demo $(ARGS)
 
 test: install ## the tests; ARGS="-k word" chooses
-	@$(BIN)/python -m pytest $(ARGS)
+	@$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 check: install ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
