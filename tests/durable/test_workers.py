@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,16 +31,16 @@ class Workers:
         self.world = folder / "world.txt"
         self.started: list[subprocess.Popen[str]] = []
 
-    def start(self, *more: str, until_idle: bool = False, home: Path | None = None) -> subprocess.Popen[str]:
+    def start(
+        self, *more: str, until_idle: bool = False, home: Path | None = None, output: Any = subprocess.PIPE
+    ) -> subprocess.Popen[str]:
         """A worker; one with a home of its own can't see the locks of the others, like one of another machine."""
         command = [sys.executable, "-m", "tracekit.cli", "worker", "--app", str(APP), "--store", self.url]
         env = {**os.environ, "WORLD": str(self.world)}
         if home is not None:
             env["TRACEKIT_HOME"] = str(home)
         options = ["--poll-s", "0.05", *(["--until-idle"] if until_idle else []), *more]
-        worker = subprocess.Popen(
-            [*command, *options], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        worker = subprocess.Popen([*command, *options], env=env, stdout=output, stderr=output, text=True)
         self.started.append(worker)
         return worker
 
@@ -175,3 +176,16 @@ def test_a_task_without_any_worker_is_listed_as_stuck(workers: Workers) -> None:
     store = ownership(workers.url).store
 
     assert "no worker" in stuck_reasons(store, store.tasks())["job"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a device that is always full")
+def test_a_worker_whose_output_can_not_be_written_goes_on_working(workers: Workers) -> None:
+    for number in range(3):
+        workers.submit(f"job{number}")
+
+    with open("/dev/full", "w") as full:
+        worker = workers.start(until_idle=True, output=full)
+        code = worker.wait(60)
+
+    assert code == 0
+    assert {workers.row(f"job{number}").status for number in range(3)} == {TaskStatus.DONE}

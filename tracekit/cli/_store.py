@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import unicodedata
 from collections.abc import Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, TextIO
 
 import orjson
 
@@ -75,5 +76,21 @@ def _width(text: str) -> int:
 
 
 def say(text: str) -> None:
-    """Talk goes to stderr; stdout is data."""
-    print(text, file=sys.stderr)
+    """Talk goes to stderr; stdout is data. A stderr that takes nothing, as on a full disk, stops no work."""
+    _write(text, sys.stderr)
+
+
+def tell(text: str) -> None:
+    """One line of data of a command that goes on working; a stdout that takes nothing any more is told once and left."""
+    if not _write(text, sys.stdout):
+        say("tracekit: standard output takes nothing any more; the work goes on without it")
+
+
+def _write(text: str, stream: TextIO) -> bool:
+    try:
+        print(text, file=stream, flush=True)
+    except OSError:
+        # What stands in the buffer would fail once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return False
+    return True

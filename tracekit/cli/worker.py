@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tracekit.cli._store import add_store, say, visible
+from tracekit.cli._store import add_store, say, tell, visible
 from tracekit.cli.command import Command, Exit
 
 
@@ -42,7 +42,7 @@ def _run(options: argparse.Namespace) -> int:
     if name := worker.enter():
         say(f"worker {name} on {worker.owner.store.url}")
     worker.run(
-        told=lambda outcome: print(f"{outcome.task_id}\t{outcome.word}\t{visible(outcome.text)}", flush=True),
+        told=lambda outcome: tell(f"{outcome.task_id}\t{outcome.word}\t{visible(outcome.text)}"),
         until_idle=options.until_idle,
     )
     return Exit.CLEAN
