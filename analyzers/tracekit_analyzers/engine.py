@@ -78,7 +78,7 @@ class Engine:
         store_verdicts(self.con, spool, ())
         self.con.execute(statement("trace_rows"))
         self._tell(Progress("", size, size, "diagnosing"))
-        self.verdicts = {verdict.trace_id: verdict for verdict in self._diagnose()}
+        self.verdicts = self._in_log_order({verdict.trace_id: verdict for verdict in self._diagnose()})
         store_verdicts(self.con, Path(self._folder.name), self.verdicts.values())
         self.con.execute(statement("trace_rows"))
         self._tell(Progress("", size, size, "done"))
@@ -111,6 +111,13 @@ class Engine:
         fold.processes(self.con)
         self.buckets = fold.steps_and_traces(self.con)
         facts.learn(self.con)
+
+    def _in_log_order(self, verdicts: dict[str, TraceVerdict]) -> dict[str, TraceVerdict]:
+        """The same verdicts; traces whose lines lie far apart come in a bucket of their own, out of their order."""
+        if self.buckets == 1:
+            return verdicts
+        rows = self.con.execute("select trace_id from log.traces order by first_n").fetchall()
+        return {trace_id: verdicts[trace_id] for (trace_id,) in rows if trace_id in verdicts}
 
     def _diagnose(self) -> Iterator[TraceVerdict]:
         return judged(self.con, Path(self._folder.name), self.buckets, diagnose=self._diagnosing)

@@ -81,15 +81,20 @@ def steps(con: duckdb.DuckDBPyConnection) -> int:
         "select count(*), coalesce(getvariable('memory_share'), 1.0) from lines where record = 'step'"
     ).fetchone()
     count, share = (int(row[0]), float(row[1])) if row is not None else (0, 1.0)
-    buckets = max(1, -(-count // max(1, int(BUCKET_STEPS * share))))
-    for bucket in range(buckets):
-        _fold_bucket(con, bucket, buckets)
-    return buckets
+    wanted = max(1, -(-count // max(1, int(BUCKET_STEPS * share))))
+    con.execute(statement("step_keys"), {"buckets": wanted})
+    ranges = con.execute(
+        "select bucket, min(first_n), max(highest_n) from step_keys group by bucket order by bucket"
+    ).fetchall()
+    # A log without steps has an empty `log.steps`, of one bucket without lines.
+    for bucket, first_line, last_line in ranges or [(0, 0, -1)]:
+        _fold_bucket(con, bucket, first_line, last_line)
+    con.execute("drop table step_keys")
+    return max(1, len(ranges))
 
 
-def _fold_bucket(con: duckdb.DuckDBPyConnection, bucket: int, buckets: int) -> None:
-    chosen = {"bucket": None if buckets == 1 else bucket, "buckets": buckets}
+def _fold_bucket(con: duckdb.DuckDBPyConnection, bucket: int, first_line: int, last_line: int) -> None:
     sql = statement("steps")
     if bucket > 0:
         sql = sql.replace("create or replace table log.steps as", "insert into log.steps")
-    con.execute(sql, chosen)
+    con.execute(sql, {"bucket": bucket, "first_line": first_line, "last_line": last_line})

@@ -185,7 +185,7 @@ def _prepare(con: duckdb.DuckDBPyConnection, names: list[str], *, shown_as: str 
     folded = ", ".join(f"arg_max({name}, n) as {name}" for name in _COLUMNS)
     con.execute(statement("quick_folded").replace("{columns}", folded))
     # The columns of a step are those of the long way: the last select of its statement.
-    last_select = statement("steps").rpartition("\n)\n")[2].replace("$buckets", "1")
+    last_select = statement("steps").rpartition("\n)\n")[2].replace("$bucket", "0")
     last_select = last_select.replace(" left join log.files using (file)", "").replace(
         "files.first_n", "null"
     )

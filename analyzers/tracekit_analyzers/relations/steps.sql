@@ -2,18 +2,15 @@
 -- a line that tells the end wins over any that tells the start, since files are read in the order of their names and a
 -- recovery may end in its own file what a killed process began in another.
 create or replace table log.steps as
-with placed_lines as (
-  select trace_id, step_id, rowid as line_n,
-    rowid + case when finished_at is not null then 1::bigint << 50 else 0 end as n
-  from lines where record = 'step'
+with bucket_lines as not materialized (
+  -- By the range the engine skips the lines of other buckets; a copy of these lines would not fit into memory.
+  select *, rowid as line_n from lines where rowid between $first_line and $last_line
 ), keys as (
-  select trace_id, step_id, min(line_n) as first_n, arg_max(line_n, n) as last_n, arg_min(line_n, n) as other_n, count(*) as told
-  from placed_lines where ($bucket is null or hash(trace_id) % $buckets = $bucket)
-  group by 1, 2
+  select * from step_keys where bucket = $bucket
 ), typed as (
   select k.*, as_time(coalesce(l.started_at, f.started_at)) as began, as_time(coalesce(l.finished_at, f.finished_at)) as ended,
     as_ms(coalesce(l.duration_ms, f.duration_ms)) as took_ms
-  from keys k join lines l on l.rowid = k.last_n left join lines f on f.rowid = k.other_n
+  from keys k join bucket_lines l on l.line_n = k.last_n left join bucket_lines f on f.line_n = k.other_n
 ), timed as (
   select *,
     coalesce(began, try(ended - to_microseconds(cast(took_ms * 1000 as bigint)))) as started_at,
@@ -49,7 +46,8 @@ with placed_lines as (
     coalesce(l.process_id, f.process_id) as process_id,
     coalesce(l.pid, f.pid) as pid, coalesce(nothing_as_null(l.attributes), nothing_as_null(f.attributes)) as attributes,
     l.file, l.source
-  from numbered k join lines l on l.rowid = k.last_n left join lines f on f.rowid = case when k.told = 2 then k.other_n end
+  from numbered k join bucket_lines l on l.line_n = k.last_n
+  left join bucket_lines f on f.line_n = case when k.told = 2 then k.other_n end
   where k.told <= 2
   union all
   select k.trace_id, k.step_id, any_value(k.first_n), any_value(k.last_n), any_value(k.seq), any_value(k.started_at),
@@ -62,8 +60,11 @@ with placed_lines as (
     arg_max(reinfers, n), arg_max(error_type, n), arg_max(error_message, n), arg_max(error_stack, n),
     arg_max(nothing_as_null(usage), n), arg_max(nothing_as_null(tokens), n), arg_max(process_id, n), arg_max(pid, n), arg_max(nothing_as_null(attributes), n),
     arg_max(file, n), arg_max(source, n)
-  from numbered k join placed_lines p on p.trace_id = k.trace_id and p.step_id = k.step_id
-  join (select * exclude (trace_id, step_id), rowid as said_n from lines) said on said.said_n = p.line_n
+  from numbered k join (
+    select * exclude (trace_id, step_id), trace_id as said_trace, step_id as said_step,
+      line_n + case when bucket_lines.finished_at is not null then 1::bigint << 50 else 0 end as n
+    from bucket_lines where record = 'step'
+  ) said on said_trace = k.trace_id and said_step = k.step_id
   where k.told > 2 group by k.trace_id, k.step_id
 )
 select trace_id, step_id, parent_step_id, seq, task_id, coalesce(try_cast(attempt as integer), 1) as attempt,
@@ -92,5 +93,5 @@ select trace_id, step_id, parent_step_id, seq, task_id, coalesce(try_cast(attemp
   process_id, try_cast(pid as integer) as pid, coalesce(attributes, '{}'::json) as attributes, asked,
   file, coalesce(try_cast(source ->> '$.trace_index' as integer), 0) as trace_index,
   coalesce(try_cast(source ->> '$.line' as bigint), last_n - files.first_n + 1) as line,
-  try_cast(source ->> '$.index' as bigint) as record_index, last_n, folded.first_n, hash(trace_id) % $buckets as bucket
+  try_cast(source ->> '$.index' as bigint) as record_index, last_n, folded.first_n, $bucket as bucket
 from folded left join log.files using (file);

@@ -127,7 +127,7 @@ def _leaving(plan: Plan, file: LogFile, begin: Start) -> str:
         "cast(case when f.first_n is null or l.source ->> '$.line' is not null then l.source else json_merge_patch("
         "coalesce(l.source, '{}'::json), json_object('line', l.rowid - f.first_n + 1)) end as varchar) as source",
     )
-    # Salted, since the engine puts the traces of a bucket into buckets of its own by the plain hash.
+    # Salted, so that another cut by the plain hash of a trace is independent of this one.
     return (
         f"select cast(case when l.record <> 'process' then hash('spark' || l.trace_id) % {plan.buckets} end as integer) as bucket, "
         f"{place(file.number, begin.bytes)} + l.rowid as n, {', '.join(names)} "
