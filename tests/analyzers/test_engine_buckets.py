@@ -45,7 +45,8 @@ def logs(tmp_path: Path) -> Path:
     """Runs of which four go on at once; every twentieth ends its last step in another, later file."""
     folder = tmp_path / "logs"
     folder.mkdir()
-    here, later = [], []
+    here: list[str] = []
+    later: list[str] = []
     for first in range(0, TRACES, AT_ONCE):
         for place in range(STEPS):
             told = [_begun_and_ended(trace, place) for trace in range(first, first + AT_ONCE)]
