@@ -26,13 +26,25 @@ class Damage:
         self.lines = 0
         """Lines or records that were looked at."""
         self.bad_count = 0
+        self.lost = 0
+        """Lines that recorders could not write."""
         self._bad: list[BadLine] = []
 
     def bad(self, *, file: str, line: int | None, offset: int | None, reason: str, data: bytes | str) -> None:
         """Record a bad piece; never raises."""
+        self._list(BadLine(file, line, offset, reason, visible_head(data)))
+
+    def lost_lines(
+        self, *, file: str, line: int | None, offset: int | None, lost: int, reason: str, data: bytes
+    ) -> None:
+        """Record a line in which a recorder says that it could not write *lost* others; never raises."""
+        self.lost += lost
+        self._list(BadLine(file, line, offset, reason, visible_head(data), lost))
+
+    def _list(self, bad: BadLine) -> None:
         self.bad_count += 1
         if len(self._bad) < MAX_LISTED:
-            self._bad.append(BadLine(file, line, offset, reason, visible_head(data)))
+            self._bad.append(bad)
 
     def counted(self, lines: int) -> None:
         """Add to the number of lines that were looked at."""
@@ -48,6 +60,7 @@ class Damage:
         """Drop what was told about *file*, which is about to be read again."""
         kept = [bad for bad in self._bad if bad.file != file]
         self.bad_count -= len(self._bad) - len(kept)
+        self.lost -= sum(bad.lost for bad in self._bad) - sum(bad.lost for bad in kept)
         self._bad = kept
 
 

@@ -34,6 +34,7 @@ def connect(folder: Path, input_bytes: int, *, memory_mb: int = MEMORY_LIMIT_MB)
     con.execute(statement("macros"))
     con.execute(statement("lines_table"))
     con.execute("create table if not exists log.files (file varchar, first_n bigint)")
+    con.execute("create table if not exists log.lost (file varchar, lines bigint)")
     # Whole contexts of traces that are not in this database, where an analysis is spread over several.
     con.execute("create table if not exists log.contexts_elsewhere (digest varchar, hashes varchar[])")
     return con

@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import failures, resumable
+from tracekit_analyzers import failures, lost, resumable
 from tracekit_analyzers.model import Diagnosis, Evidence, FailureClass, Resumable, Source, TraceVerdict
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.verdict import StepFact, Verdict, judge
@@ -50,8 +50,12 @@ class Diagnosing:
         rows = [(kind, row) for kind in failures.CLASSES for row in self._rows(kind)]
         self._place([row for _, row in rows])
         found: dict[str, list[Diagnosis]] = defaultdict(list)
+        doubtful = lost.traces(self._con, {row[0] for kind, row in rows if kind.code in lost.IN_DOUBT})
         for kind, row in rows:
-            found[row[0]].append(self._diagnosis(kind, row))
+            diagnosis = self._diagnosis(kind, row)
+            if row[0] in doubtful:
+                diagnosis = lost.less_sure(diagnosis, doubtful[row[0]])
+            found[row[0]].append(diagnosis)
         return found
 
     def _rows(self, kind: FailureClass) -> list[Row]:

@@ -17,7 +17,7 @@ import duckdb
 import orjson
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import registry
+from tracekit_analyzers import lost, registry
 from tracekit_analyzers.damage import Damage, with_source
 from tracekit_analyzers.files import packed, zstandard_error
 from tracekit_analyzers.model import InputFile, NativeRecord, Reader
@@ -67,6 +67,7 @@ class Ingest:
             self._read(file)
         self._add_clean(clean)
         self._spool.flush()
+        lost.tell(self._con, self._damage, files)
 
     def _read(self, file: InputFile) -> None:
         self._done += file.path.stat().st_size

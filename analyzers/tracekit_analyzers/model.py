@@ -49,6 +49,8 @@ class BadLine:
     """Stable code, then words: `not_json: ...`, `cut`, `glued`, `not_object`, `wrong_type duration_ms: ...`."""
     head: str
     """First 80 characters of it, control codes made visible."""
+    lost: int = 0
+    """Lines that the recorder could not write before this one."""
 
 
 class DamageReport(Protocol):

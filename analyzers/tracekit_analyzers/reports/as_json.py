@@ -44,6 +44,7 @@ def summary(result: Result) -> dict[str, Any]:
         "groups": [group(found) for found in result.groups()],
         "damage": {
             "lines": result.lines,
+            "lost": result.lost,
             "bad_count": result.bad_count,
             "bad": [bad_line(bad) for bad in result.bad],
         },

@@ -26,6 +26,8 @@ class Result:
     """Files in no known format."""
     baseline: frozenset[str] | None = None
     """Ids of the groups of failures that are known; None without a baseline."""
+    lost: int = 0
+    """Lines that recorders could not write."""
 
     @property
     def steps(self) -> int:
@@ -69,6 +71,7 @@ def of(engine: Engine, *, judge: Judge | None = None) -> Result:
         bad=engine.damage.listed(),
         bad_count=engine.damage.bad_count,
         skipped=engine.skipped,
+        lost=engine.damage.lost,
     )
 
 

@@ -109,7 +109,8 @@ def _sums(result: Result) -> list[str]:
         ordered = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
         lines.append("found: " + ", ".join(f"{code} {count}" for code, count in ordered))
     if result.bad_count:
-        lines.append(f"damage: {result.bad_count} bad pieces in {result.lines} lines")
+        lost = f"; {result.lost} lines were never written" if result.lost else ""
+        lines.append(f"damage: {result.bad_count} bad pieces in {result.lines} lines{lost}")
         lines += [
             f"  {text.visible(bad.file)}:{bad.line or '?'}  {text.visible(bad.reason)}  {text.visible(bad.head)}"
             for bad in result.bad[:_SHOWN_BAD]

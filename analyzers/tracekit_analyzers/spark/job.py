@@ -51,7 +51,9 @@ class Job:
         )
         verdicts = self._verdicts(lines, known)
         lines.unpersist()
-        return Result(verdicts, *_damage(told), inputs.skipped)
+        counted, bad, bad_count = _damage(told)
+        lost = sum(piece.lost for piece in bad)
+        return Result(verdicts, counted, bad, bad_count, inputs.skipped, lost=lost)
 
     def _how_many(self, inputs: Inputs) -> int:
         size = sum(file.size for file in inputs.files)
