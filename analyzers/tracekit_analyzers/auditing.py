@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from tracekit.redaction import Redactor
 from tracekit.snapshot import log_bytes, to_log
+from tracekit_analyzers import secret_files
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.session import Session
 
@@ -193,13 +196,27 @@ def _answer(shares: list[float]) -> str:
 
 
 def secrets(session: Session) -> list[Secret]:
-    """Every place that looks like a secret by the rules of redaction, in the order of the log."""
+    """
+    Every place that looks like a secret by the rules of redaction: in the order of the log, then in the other files.
+
+    Below a folder every file is searched: the store with its packed bodies, blobs, what recoveries printed.
+    """
     found: list[Secret] = []
-    for trace_id, step_id, where, value in _values(session):
+    for trace_id, step_id, where, value in chain(_values(session), _beside(session)):
         rules = _rules(value)
         if rules:
             found.append(Secret(trace_id, step_id, where, ", ".join(rules)))
     return found
+
+
+def _beside(session: Session) -> Iterator[tuple[str, str | None, str, str]]:
+    folders = [Path(path) for path in session.paths]
+    files = session.engine.con.execute(
+        "select distinct file from log.steps where file is not null"
+    ).fetchall()
+    read = frozenset(Path(name).resolve() for (name,) in files)
+    for where, text in secret_files.texts(folders, read):
+        yield "", None, where, text
 
 
 def _values(session: Session) -> Iterator[tuple[str, str | None, str, str]]:

@@ -20,7 +20,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     add_paths(parser)
     parser.add_argument(
-        "--secrets", action="store_true", help="search for secrets; exit 1 when there are any"
+        "--secrets",
+        action="store_true",
+        help="search for secrets, below a folder in every file, the store too; exit 1 when there are any",
     )
     parser.add_argument("--format", choices=("table", "json"), default="table")
 
@@ -67,7 +69,8 @@ def _secrets(found: list[auditing.Secret], form: str) -> int:
     else:
         # The value itself is never shown: this output goes into tickets and build logs.
         for item in found:
-            print(text.visible(f"{item.trace_id[:12]} {item.step_id or 'message'}  {item.where} {item.path}"))
+            step = f"{item.trace_id[:12]} {item.step_id or 'message'}  " if item.trace_id else ""
+            print(text.visible(f"{step}{item.where}: {item.path}"))
         print(f"{len(found)} places look like secrets" if found else "no secrets found")
     return Exit.FAILURES if found else Exit.CLEAN
 
