@@ -135,7 +135,7 @@ def test_mini_swe_runs_exactly_one_block(tmp_path: Path) -> None:
         {"role": "assistant", "content": "```bash\nls\n```\n```bash\npwd\n```"},
         {
             "role": "user",
-            "content": "Please always provide EXACTLY ONE action in triple backticks, found 2 actions.",
+            "content": "Please always provide EXACTLY ONE action , yours had two.",
         },
     ]
     path = tmp_path / "two.json"

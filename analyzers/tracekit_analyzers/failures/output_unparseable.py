@@ -4,7 +4,7 @@ The answer was not in the form that the agent reads: no JSON, no action, two act
 A bad trace:
 
     model  "Let me look at it."
-    user   Please always provide EXACTLY ONE action in triple backticks, found 0 actions.
+    user   You must answer with exactly one command in a fenced block; yours had none.
 
 Evidence: the parser's error, the harness's complaint right after the answer, or argument text that is closed but is
 no JSON.

@@ -5,7 +5,7 @@ wrong state.
 A bad trace:
 
     tool   quote          answers  {"total": 375}
-    tool   book(paid=299) answers  Error: payment amount does not add up, total price is 375, but paid 299
+    tool   book(paid=299) answers  Error: amount 299 does not match the price of 375
 
 Evidence: the tool's refusal, and the lineage of the value that it names.
 
