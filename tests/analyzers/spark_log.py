@@ -20,7 +20,7 @@ def write_log(folder: Path, *, steps: int, files: int = 5, salt: str = "") -> in
     Write at least *steps* steps into *files* files of *folder*; returns how many there are.
 
     A message stands once in a file, as a recorder writes it, so most traces name messages that another one brought.
-    The process of the last file was killed: it leaves steps open. Traces of another *salt* are other traces.
+    The process of the last file was killed: it leaves steps open. That of the second tells lines that it lost. Traces of another *salt* are other traces.
     """
     folder.mkdir(parents=True, exist_ok=True)
     templates = list(_templates())
@@ -36,6 +36,8 @@ def write_log(folder: Path, *, steps: int, files: int = 5, salt: str = "") -> in
         for place, out in enumerate(outs):
             written += _put(out, _talk(copy, place, salt), seen[place])
         copy += 1
+    for out in outs[1:2]:
+        out.write(json.dumps({"record": "drops", "count": 7, "reason": "No space left on device"}) + "\n")
     for place, out in enumerate(outs[:-1]):
         out.write(json.dumps(_process(place, "exit")) + "\n")
     for out in outs:

@@ -46,12 +46,17 @@ class Job:
         with self._watch.stage("reading"):
             told = lines.where("bucket is null").collect()
         processes = [row for row in told if row["record"] == "process"]
+        counted, bad, bad_count = _damage(told)
         known = judging.Known(
-            self._columns, self._facts(lines), self._packed(processes), self._alive(processes), self._limits
+            self._columns,
+            self._facts(lines),
+            self._packed(processes),
+            self._alive(processes),
+            tuple((piece.file, piece.lost) for piece in bad if piece.reason.startswith("lost: ")),
+            self._limits,
         )
         verdicts = self._verdicts(lines, known)
         lines.unpersist()
-        counted, bad, bad_count = _damage(told)
         lost = sum(piece.lost for piece in bad)
         return Result(verdicts, counted, bad, bad_count, inputs.skipped, lost=lost)
 

@@ -58,6 +58,8 @@ class Known:
     process_lines: bytes
     """Arrow stream."""
     alive: tuple[str, ...]
+    lost: tuple[tuple[str, int], ...]
+    """File, and how many lines it lacks."""
     limits: rows.Limits
 
 
@@ -106,6 +108,8 @@ def verdicts(known: Any) -> Callable[[Iterator[Any]], Iterator[Any]]:
             rows.take_in(con, batches, told.columns, pa.ipc.open_stream(io.BytesIO(told.process_lines)))
             con.execute(statement("processes"))
             fold.mark_alive(con, told.alive)
+            for file, lines in told.lost:
+                con.execute("insert into log.lost values (?, ?)", [file, lines])
             buckets = fold.steps_and_traces(con)
             facts.take_over(con, told.facts)
             places = dict(
