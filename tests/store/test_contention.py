@@ -107,6 +107,12 @@ def test_four_processes_that_write_and_read_all_the_time_all_succeed(shared_url:
 def test_four_processes_that_create_the_store_at_once_all_succeed(shared_url: str) -> None:
     in_processes(WRITER, [[shared_url, f"t{n}", "1"] for n in range(4)])
 
+    store = open_store(shared_url)
+    assert [(row.task_id, len(store.events(row.task_id))) for row in store.tasks()] == [
+        (f"t{n}", 1) for n in range(4)
+    ]
+    store.close()
+
 
 def test_each_task_is_claimed_by_one_process_and_run_once(shared_url: str) -> None:
     store = open_store(shared_url)
