@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from email import message_from_bytes
@@ -19,15 +20,28 @@ PACKAGES = {
 }
 
 
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dist")
+def build(kind: str, source: Path, folder: Path) -> Path:
+    """The wheel or sdist that *source* gives, in *folder*."""
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(ROOT)],
+        [sys.executable, "-m", "build", f"--{kind}", "--no-isolation", "--outdir", str(folder), str(source)],
         check=True,
         capture_output=True,
     )
-    return next(folder.glob("*.whl"))
+    return next(folder.glob("*.whl" if kind == "wheel" else "*.tar.gz"))
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build("wheel", ROOT, tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What someone finds who unpacks the sdist."""
+    folder = tmp_path_factory.mktemp("source")
+    with tarfile.open(build("sdist", ROOT, folder)) as archive:
+        archive.extractall(folder, filter="data")
+    return next(path for path in folder.iterdir() if path.is_dir())
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +74,32 @@ def test_every_source_and_data_file_of_a_package_is_in_the_wheel(package: str, n
 
     assert here <= names
     assert f"{package}/py.typed" in names
+
+
+def git(*command: str, names: str = "") -> list[str]:
+    """Lines that git prints about this checkout; skips the test where there is none."""
+    done = subprocess.run(
+        ["git", "-C", ROOT, *command], input=names, capture_output=True, text=True, check=False
+    )
+    if done.returncode > 1:
+        pytest.skip("no git checkout to compare with")
+    return done.stdout.splitlines()
+
+
+def test_the_sdist_holds_every_file_that_is_kept_and_none_that_is_ignored(source: Path) -> None:
+    kept = {name for name in git("ls-files") if (ROOT / name).exists() and not name.startswith(".ci/")}
+    found = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
+
+    assert kept - found == set()
+    assert git("check-ignore", "--no-index", "--stdin", names="\n".join(found)) == []
+
+
+def test_a_wheel_made_from_the_sdist_is_the_same(source: Path, wheel: Path, tmp_path: Path) -> None:
+    def contents(path: Path) -> dict[str, int]:
+        with zipfile.ZipFile(path) as archive:
+            return {entry.filename: entry.CRC for entry in archive.infolist()}
+
+    assert contents(build("wheel", source, tmp_path)) == contents(wheel)
 
 
 def test_the_wheel_holds_the_sql(names: set[str]) -> None:
