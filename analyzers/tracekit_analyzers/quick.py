@@ -182,7 +182,7 @@ def _prepare(con: duckdb.DuckDBPyConnection, names: list[str], *, shown_as: str 
     """Make the view `steps` over *names*; *shown_as* is the name of the file in its rows where that is another."""
     listed = _listed(names)
     con.execute(f"create view said as {_lines(listed)}")
-    folded = ", ".join(f"arg_max({name}, n) as {name}" for name in _COLUMNS)
+    folded = ", ".join(f"{_last_of(name)} as {name}" for name in _COLUMNS)
     con.execute(statement("quick_folded").replace("{columns}", folded))
     # The columns of a step are those of the long way: the last select of its statement.
     last_select = statement("steps").rpartition("\n)\n")[2].replace("$bucket", "0")
@@ -195,6 +195,13 @@ def _prepare(con: duckdb.DuckDBPyConnection, names: list[str], *, shown_as: str 
     if shown_as is not None:
         last_select = last_select.replace("\n  file, ", f"\n  {_listed([shown_as])} as file, ", 1)
     con.execute(f"create view steps as {last_select}")
+
+
+def _last_of(column: str) -> str:
+    """What the lines of a step say in *column*, the later ones before the earlier."""
+    if column == "attributes":
+        return "laid_in_order(nothing_as_null(attributes), n)"
+    return f"arg_max({column}, n)"
 
 
 def _lines(listed: str) -> str:

@@ -23,11 +23,25 @@ def write(path: Path, count: int = 30) -> Path:
             "kind": "tool",
         }
         start = f"2026-01-01T00:00:{n:02d}Z"
-        lines.append({**head, "status": "running", "input_snapshot": {"n": n}, "started_at": start})
+        lines.append(
+            {
+                **head,
+                "status": "running",
+                "input_snapshot": {"n": n},
+                "started_at": start,
+                "attributes": {"a": n, "b": 1},
+            }
+        )
         ended = {"finished_at": f"2026-01-01T00:01:{n:02d}Z", "duration_ms": 60_000 + n, "output_snapshot": n}
         if n % 7:
             lines.append(
-                {**head, "status": "error" if n % 2 else "ok", "error_type": "E" if n % 2 else None, **ended}
+                {
+                    **head,
+                    "status": "error" if n % 2 else "ok",
+                    "error_type": "E" if n % 2 else None,
+                    **ended,
+                    "attributes": {"b": 2},
+                }
             )
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     return path
@@ -39,6 +53,7 @@ def write(path: Path, count: int = 30) -> Path:
         "select tool_name, status, count(*) as n, avg(duration_ms) as m from steps group by all order by 1, 2",
         "select step_id, input ->> '$.n', output_text, status, error_type, started_at from steps order by step_id",
         "select count(distinct trace_id) from steps where kind = 'tool' and finished_at is null",
+        "select step_id, attributes ->> '$.a', attributes ->> '$.b' from steps order by step_id",
     ],
 )
 def test_both_ways_give_the_same_rows(query: str, tmp_path: Path) -> None:

@@ -68,6 +68,34 @@ def test_the_last_line_of_a_step_wins_where_it_has_the_field(ask: Ask) -> None:
     assert rows == [("ok", "1", "7", 3, "d", 2)]
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        [{"a": 1, "b": [1, 2]}, {"b": [3], "c": None}],
+        [{"a": 1, "b": 7}, None, {"b": [3]}],
+        [{"b": [9]}, {"a": 2, "b": 7}, {"a": 1}, {"b": [3]}],
+    ],
+)
+def test_attributes_of_later_lines_win_key_by_key(told: list[Any], ask: Ask) -> None:
+    ends = [{}] * (len(told) - 1) + [{"finished_at": "2026-01-01T00:00:09Z"}]
+    records = [step("s1", attributes=each, **end) for each, end in zip(told, ends, strict=True)]
+
+    [(found,)] = ask(records, "select attributes::varchar from steps")
+
+    assert json.loads(found) == {"a": 1, "b": [3]}
+
+
+def test_what_a_tool_declared_stays_when_a_recovery_settles_the_step(ask: Ask) -> None:
+    declared, settled = {"tracekit.undo": "cancel"}, {"tracekit.settled_by": "p2"}
+    ended = {"status": "ok", "finished_at": "2026-01-01T00:00:09Z", "attributes": settled}
+    # The file of the recovery may be read first: an end is later than a start, wherever it stands.
+    records = [step("s1", **ended), step("s1", status="running", attributes=declared)]
+
+    [(found, status)] = ask(records, "select attributes::varchar, status from steps")
+
+    assert (json.loads(found), status) == ({**declared, **settled}, "ok")
+
+
 def test_steps_are_numbered_by_start_and_then_by_line(ask: Ask) -> None:
     records = [
         step("late", started_at="2026-01-01T00:00:02Z"),

@@ -10,6 +10,14 @@ create or replace macro as_time(said) as coalesce(
 -- A JSON null and nothing at all are one: there is no value.
 create or replace macro nothing_as_null(value) as case when json_type(value) = 'NULL' then null else value end;
 
+-- Attributes of a step told in two lines: those of the later one win, key by key, and the others stay.
+create or replace macro laid_over(below, above) as
+  case when below is null or above is null or below = above then coalesce(above, below) else json_merge_patch(below, above) end;
+
+-- The same for any number of lines, each with its place in their order.
+create or replace macro laid_in_order(attributes, place) as
+  list_reduce(list(attributes order by place) filter (attributes is not null), lambda below, above: laid_over(below, above));
+
 -- The text that a JSON string holds; any other value as JSON text.
 create or replace macro as_text(value) as case when json_type(value) = 'VARCHAR' then value ->> '$' else cast(value as varchar) end;
 

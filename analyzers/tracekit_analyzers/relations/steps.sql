@@ -1,6 +1,6 @@
--- Makes `log.steps`: one row is the last state of a step. Later lines win field by field, where they have the field;
--- a line that tells the end wins over any that tells the start, since files are read in the order of their names and a
--- recovery may end in its own file what a killed process began in another.
+-- Makes `log.steps`: one row is the last state of a step. Later lines win field by field, where they have the field, and in
+-- `attributes` key by key; a line that tells the end wins over any that tells the start, since files are read in the order of
+-- their names and a recovery may end in its own file what a killed process began in another.
 create or replace table log.steps as
 with bucket_lines as not materialized (
   -- By the range the engine skips the lines of other buckets; a copy of these lines would not fit into memory.
@@ -44,7 +44,7 @@ with bucket_lines as not materialized (
     coalesce(nothing_as_null(l.usage), nothing_as_null(f.usage)) as usage,
     coalesce(nothing_as_null(l.tokens), nothing_as_null(f.tokens)) as tokens,
     coalesce(l.process_id, f.process_id) as process_id,
-    coalesce(l.pid, f.pid) as pid, coalesce(nothing_as_null(l.attributes), nothing_as_null(f.attributes)) as attributes,
+    coalesce(l.pid, f.pid) as pid, laid_over(nothing_as_null(f.attributes), nothing_as_null(l.attributes)) as attributes,
     l.file, l.source
   from numbered k join bucket_lines l on l.line_n = k.last_n
   left join bucket_lines f on f.line_n = case when k.told = 2 then k.other_n end
@@ -58,7 +58,7 @@ with bucket_lines as not materialized (
     arg_max(model, n), arg_max(finish_reason, n), arg_max(nothing_as_null(context), n), arg_max(nothing_as_null(asked), n),
     arg_max(nothing_as_null(depends_on), n), arg_max(nothing_as_null(effect), n), arg_max(checkpoint, n), arg_max(tries, n),
     arg_max(reinfers, n), arg_max(error_type, n), arg_max(error_message, n), arg_max(error_stack, n),
-    arg_max(nothing_as_null(usage), n), arg_max(nothing_as_null(tokens), n), arg_max(process_id, n), arg_max(pid, n), arg_max(nothing_as_null(attributes), n),
+    arg_max(nothing_as_null(usage), n), arg_max(nothing_as_null(tokens), n), arg_max(process_id, n), arg_max(pid, n), laid_in_order(nothing_as_null(attributes), n),
     arg_max(file, n), arg_max(source, n)
   from numbered k join (
     select * exclude (trace_id, step_id), trace_id as said_trace, step_id as said_step,
