@@ -2,7 +2,7 @@
 Settings of this process: from `configure` (which `tracekit.init` calls), else from the environment, else defaults.
 
 `TRACEKIT_HOME` (default `.tracekit`), `TRACEKIT_STORE` (default `sqlite:HOME/state.db`), `TRACEKIT_SERVICE`,
-`TRACEKIT_LOG=off`, `TRACEKIT_BLOB_BYTES`, `TRACEKIT_ROTATE_BYTES`.
+`TRACEKIT_LOG=off`, `TRACEKIT_BLOB_BYTES`, `TRACEKIT_ROTATE_BYTES`, `TRACEKIT_CLAIM_S`.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ class Settings:
     """A log file that has grown past this is followed by a new one."""
     exit_budget_s: float = 2.0
     """Longest time that recording may take at the exit of the process."""
+    claim_s: float = 900.0
+    """How long a claim on a question stands before it ends by itself."""
 
 
 _current: Settings | None = None
@@ -110,6 +112,7 @@ def _from_environment(env: Mapping[str, str]) -> Settings:
         seal_all=env.get("TRACEKIT_SEAL_ALL", "off").lower() in ("on", "1", "true", "yes"),
         blob_bytes=_whole(env, "TRACEKIT_BLOB_BYTES", 262_144),
         rotate_bytes=_whole(env, "TRACEKIT_ROTATE_BYTES", 268_435_456),
+        claim_s=_whole(env, "TRACEKIT_CLAIM_S", 900),
     )
 
 
@@ -118,7 +121,7 @@ def _whole(env: Mapping[str, str], name: str, default: int) -> int:
     if not text:
         return default
     if not text.isdecimal() or int(text) == 0:
-        raise TracekitError("config.bad_value", f"expected a number of bytes in {name}, got {env[name]!r}")
+        raise TracekitError("config.bad_value", f"expected a whole number above 0 in {name}, got {env[name]!r}")
     return int(text)
 
 

@@ -86,6 +86,26 @@ def test_plan_review_decide_resume_after_a_kill(shell: Shell) -> None:
     assert (shell.folder / "world.txt").read_text() == "paid\n"
 
 
+def test_a_claim_is_seen_taken_over_and_no_lock(shell: Shell) -> None:
+    shell.run("start", DIE="1")
+    shell.run("resume", "t")
+    review = json.loads(shell.run("review", "list", "--format", "json").stdout)[0]["review_id"]
+
+    assert "claimed by ann for 15 min" in shell.run("review", "claim", review, "--by", "ann").stdout
+    assert "ann, since 0 min, 15 min left" in shell.run("review", "list").stdout
+    refused = shell.run("review", "claim", review, TRACEKIT_PERSON="bob")
+    assert refused.returncode != 0
+    assert "claimed by ann since" in refused.stderr
+    taken = shell.run("review", "claim", review, "--by", "bob", "--take-over", "ann", "--minutes", "60")
+    assert "claimed by bob for 60 min" in taken.stdout
+    assert "bob, since 0 min, 60 min left" in shell.run("review", "show", review).stdout
+    assert "ann has no claim" in shell.run("review", "claim", review, "--back", "--by", "ann").stdout
+
+    decided = shell.run("review", "decide", review, "abort", "--by", "cid")
+    assert decided.returncode == 0
+    assert "bob had claimed this question" in decided.stderr
+
+
 def test_a_plan_changes_nothing(shell: Shell) -> None:
     shell.run("start", DIE="1")
     before = shell.run("ls", "--format", "json").stdout

@@ -75,6 +75,12 @@ except Conflict:
 """
 
 
+CLAIMS_QUESTION = DECIDER.replace(
+    'store.decide("r1", decision=sys.argv[3], by=sys.argv[2], args_digest="d" * 32, payload=None, now_ms=1)',
+    'store.claim_review("r1", by=sys.argv[2], for_s=900)',
+).replace("row.decided_by, row.decision", "row.claimed_by")
+
+
 def in_processes(script: str, argument_lists: Sequence[Sequence[str]]) -> list[Any]:
     """What the script prints as JSON, run at the same time with each of the argument lists."""
     processes = [
@@ -135,6 +141,18 @@ def test_of_two_people_who_decide_at_once_one_wins(shared_url: str) -> None:
     assert sorted(answer[0] for answer in answers) == ["lost", "won"]
     row = store.reviews(open_only=False)[0]
     assert [row.decided_by, row.decision, row.version] == [*winner[1:], 1]
+    store.close()
+
+
+def test_of_two_people_who_claim_a_question_at_once_one_has_it(shared_url: str) -> None:
+    store = open_store(shared_url)
+    waiting_review(store)
+    answers = in_processes(CLAIMS_QUESTION, [[shared_url, "ann"], [shared_url, "bob"]])
+
+    assert sorted(answer[0] for answer in answers) == ["lost", "won"]
+    assert [claim.claimed_by for claim in store.claims()] == [
+        answer[1] for answer in answers if answer[0] == "won"
+    ]
     store.close()
 
 

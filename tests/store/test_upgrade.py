@@ -7,6 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
+from tests.store.samples import waiting_review
 from tracekit.snapshot import digest
 from tracekit.store import open_store, queries
 from tracekit.store.contract import PutBlob, TaskRow
@@ -31,7 +32,7 @@ def test_a_file_of_the_first_schema(tmp_path: Path) -> None:
     wanted = indexes(path)
     connection = apsw.Connection(str(path))
     connection.execute("DROP INDEX task_runnable; DROP INDEX review_decided; DROP INDEX review_expiring")
-    connection.execute("CREATE INDEX task_waiting ON task (priority)")
+    connection.execute("CREATE INDEX task_waiting ON task (priority); DROP TABLE review_claim")
     connection.pragma("user_version", 1)
     connection.close()
 
@@ -43,6 +44,45 @@ def test_a_file_of_the_first_schema(tmp_path: Path) -> None:
     assert lease.task_id == "t"
     assert indexes(path) == wanted
     assert apsw.Connection(str(path)).pragma("user_version") == queries.schema_version("sqlite")
+
+
+def test_a_file_of_the_second_schema_keeps_its_question_which_can_be_claimed_then(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    before = SqliteStore(path)
+    asked = waiting_review(before)
+    before.close()
+    connection = apsw.Connection(str(path))
+    connection.execute("DROP TABLE review_claim")
+    connection.pragma("user_version", 2)
+    connection.close()
+
+    store = SqliteStore(path)
+    claim = store.claim_review(asked.review_id, by="ann", for_s=900)
+    kept, claims = store.reviews(), store.claims()
+    store.close()
+
+    assert kept == [asked]
+    assert claims == [claim]
+
+
+@pytest.mark.postgres
+def test_a_database_of_the_second_schema_keeps_its_question_which_can_be_claimed_then(
+    postgres_url: str,
+) -> None:
+    import psycopg
+
+    before = open_store(postgres_url)
+    asked = waiting_review(before)
+    before.close()
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("DROP TABLE tracekit.review_claim; UPDATE tracekit.store_version SET version = 2")
+    store = open_store(postgres_url)
+    claim = store.claim_review(asked.review_id, by="ann", for_s=900)
+    kept, claims = store.reviews(), store.claims()
+    store.close()
+
+    assert kept == [asked]
+    assert claims == [claim]
 
 
 @pytest.mark.postgres

@@ -1,16 +1,23 @@
-"""`tracekit review list | show ID | decide ID DECISION`: questions that wait for a person."""
+"""`tracekit review list | show ID | claim ID | decide ID DECISION`: questions that wait for a person."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from tracekit import clock
 from tracekit.cli._store import add_format, add_store, inline, print_json, print_table, say
 from tracekit.cli.command import Command, Exit, UsageError
 from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
-    from tracekit.store.contract import ReviewRow
+    from tracekit.store.claims import ClaimRow
+    from tracekit.store.contract import ReviewRow, Store
+
+
+_BY = "who you are; default TRACEKIT_PERSON, else the user of this process"
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -19,6 +26,19 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     listing.add_argument("--all", action="store_true", help="decided and used ones too")
     show = verbs.add_parser("show", help="one question: goal, break point, reason, recommendation")
     show.add_argument("review", help="review id")
+    claim = verbs.add_parser(
+        "claim", help="say that you look at a question: a note for the others, never a lock"
+    )
+    claim.add_argument("review", help="review id")
+    claim.add_argument("--by", metavar="NAME", help=_BY)
+    claim.add_argument(
+        "--minutes",
+        type=float,
+        metavar="N",
+        help="how long it stands before it ends by itself; default TRACEKIT_CLAIM_S, else 15",
+    )
+    claim.add_argument("--take-over", metavar="NAME", help="take it over from NAME, who has it now")
+    claim.add_argument("--back", action="store_true", help="take your claim back")
     decide = verbs.add_parser("decide", help="answer a question; takes effect when the task is resumed")
     decide.add_argument("review", help="review id")
     decide.add_argument("decision", help="one of the options that `show` lists")
@@ -26,32 +46,45 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--result", metavar="JSON", help="with `done`: what the step is taken to have answered"
     )
     decide.add_argument("--arguments", metavar="JSON", help="with `edit`: the new arguments by name")
-    decide.add_argument("--by", metavar="NAME", help="who decides; default the user of this process")
+    decide.add_argument("--by", metavar="NAME", help=_BY)
     decide.add_argument(
         "--seen", metavar="DIGEST", help="digest of the arguments that you saw, as `show` prints it"
     )
-    for each in (listing, show, decide):
+    for each in (listing, show, claim, decide):
         add_store(each)
         add_format(each)
 
 
 def _run(options: argparse.Namespace) -> int:
-    return {"list": _list, "show": _show, "decide": _decide}[options.verb](options)
+    return {"list": _list, "show": _show, "claim": _claim, "decide": _decide}[options.verb](options)
 
 
 def _list(options: argparse.Namespace) -> int:
     from tracekit.durable.owning import existing_store
 
     damaged: list[TracekitError] = []
-    rows = existing_store(options.store).reviews(open_only=not options.all, damaged=damaged.append)
+    store = existing_store(options.store)
+    rows = store.reviews(open_only=not options.all, damaged=damaged.append)
+    claims = _standing(store)
     for error in damaged:
         say(f"tracekit: {error}")
     if options.format == "json":
-        print_json([_fields(row) for row in rows])
+        print_json([_fields(row, claims) for row in rows])
     else:
-        head = ("review", "task", "reason", "break point", "status")
+        head = ("review", "task", "reason", "break point", "status", "claimed by")
         print_table(
-            head, [(r.review_id, r.task_id, r.reason, _panel(r)["break_point"], r.status) for r in rows]
+            head,
+            [
+                (
+                    r.review_id,
+                    r.task_id,
+                    r.reason,
+                    _panel(r)["break_point"],
+                    r.status,
+                    _who_has(r, claims) or "–",
+                )
+                for r in rows
+            ],
         )
     if any(row.status == "open" for row in rows):
         return Exit.WAITING
@@ -61,12 +94,13 @@ def _list(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> int:
     from tracekit.durable.owning import existing_store
 
-    rows = existing_store(options.store).reviews(open_only=False, limit=100_000)
-    row = next((each for each in rows if each.review_id == options.review), None)
+    store = existing_store(options.store)
+    row = _review(store, options.review)
+    claims = _standing(store)
     if row is None:
         raise UsageError(f"there is no review {options.review!r}; `tracekit review list --all` shows them")
     if options.format == "json":
-        print_json(_fields(row))
+        print_json(_fields(row, claims))
         return Exit.CLEAN
     panel = _panel(row)
     facts = [
@@ -76,15 +110,41 @@ def _show(options: argparse.Namespace) -> int:
     facts += [("answers", ", ".join(panel["answers"]))] if panel.get("answers") else []
     facts += [("seen", row.args_digest)] if row.args_digest else []
     facts += [(name, inline(value)) for name, value in panel["details"].items()]
+    facts += [("claimed by", who)] if (who := _who_has(row, claims)) else []
     facts += [("decided", f"{row.decision} by {row.decided_by}")] if row.decision else []
     print_table(("review", row.review_id), facts)
     return Exit.CLEAN
 
 
+def _claim(options: argparse.Namespace) -> int:
+    from tracekit.config import settings
+    from tracekit.durable.api import person
+    from tracekit.durable.owning import existing_store
+
+    store, who = existing_store(options.store), options.by or person()
+    if options.back:
+        given_back = store.unclaim_review(options.review, by=who)
+        print(f"{options.review}: {'claimed by nobody' if given_back else f'{who} has no claim on it'}")
+        return Exit.CLEAN
+    if options.minutes is not None and options.minutes <= 0:
+        raise UsageError(f"--minutes: expected a number above 0, got {options.minutes:g}")
+    for_s = settings().claim_s if options.minutes is None else options.minutes * 60
+    row = store.claim_review(options.review, by=who, for_s=for_s, instead_of=options.take_over)
+    if options.format == "json":
+        print_json(asdict(row))
+    else:
+        print(
+            f"{row.review_id}: claimed by {row.claimed_by} for {for_s / 60:g} min; others see it and may still decide"
+        )
+    return Exit.CLEAN
+
+
 def _decide(options: argparse.Namespace) -> int:
-    from tracekit.durable.api import decide
+    from tracekit.durable.api import decide, person
+    from tracekit.durable.owning import existing_store
 
     decision, result = _answer(options)
+    claim = _standing(existing_store(options.store)).get(options.review)
     row = decide(
         options.review,
         decision,
@@ -94,8 +154,10 @@ def _decide(options: argparse.Namespace) -> int:
         args_digest=options.seen,
         store=options.store,
     )
+    if claim is not None and claim.claimed_by != (options.by or person()):
+        say(f"tracekit: {claim.claimed_by} had claimed this question; tell them that it is decided")
     if options.format == "json":
-        print_json(_fields(row))
+        print_json(_fields(row, {}))
     else:
         print(
             f"{row.review_id}: {row.decision} by {row.decided_by}; `tracekit resume {row.task_id}` carries it out"
@@ -108,8 +170,7 @@ def _answer(options: argparse.Namespace) -> tuple[str, Any]:
     from tracekit.durable.owning import existing_store
 
     result = _json(options.result, "--result")
-    rows = existing_store(options.store).reviews(open_only=False, limit=100_000)
-    row = next((each for each in rows if each.review_id == options.review), None)
+    row = _review(existing_store(options.store), options.review)
     if result is None and row is not None and options.decision in _panel(row).get("answers", ()):
         return "done", options.decision
     return options.decision, result
@@ -132,10 +193,30 @@ def _panel(row: ReviewRow) -> dict[str, Any]:
     return panel_of(row)
 
 
-def _fields(row: ReviewRow) -> dict[str, Any]:
-    from dataclasses import asdict
+def _review(store: Store, review_id: str) -> ReviewRow | None:
+    rows = store.reviews(open_only=False, limit=100_000)
+    return next((each for each in rows if each.review_id == review_id), None)
 
-    return {**asdict(row), "panel": _panel(row)}
+
+def _standing(store: Store) -> dict[str, ClaimRow]:
+    """Claims that are not over, by review id."""
+    now_ms = clock.now_ms()
+    return {claim.review_id: claim for claim in store.claims() if claim.stands(now_ms)}
 
 
-COMMAND = Command("review", "questions that wait for a person: list, show, decide", _configure, _run)
+def _who_has(row: ReviewRow, claims: Mapping[str, ClaimRow]) -> str | None:
+    """Who has claimed the question, since how many minutes, and how many are left."""
+    claim = claims.get(row.review_id)
+    if claim is None:
+        return None
+    now_ms = clock.now_ms()
+    since, left = max(0, now_ms - claim.claimed_ms) // 60_000, -(-(claim.until_ms - now_ms) // 60_000)
+    return f"{claim.claimed_by}, since {since} min, {left} min left"
+
+
+def _fields(row: ReviewRow, claims: Mapping[str, ClaimRow]) -> dict[str, Any]:
+    claim = claims.get(row.review_id)
+    return {**asdict(row), "panel": _panel(row), "claim": None if claim is None else asdict(claim)}
+
+
+COMMAND = Command("review", "questions that wait for a person: list, show, claim, decide", _configure, _run)

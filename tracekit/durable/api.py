@@ -7,6 +7,7 @@ Recovering tasks from Python: `plan`, `resume`, `pending_reviews`, `decide`, `fo
 from __future__ import annotations
 
 import getpass
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -261,7 +262,9 @@ def existing(store: str | None) -> Ownership:
 
 
 def person() -> str:
-    """Who decides where nobody is named: the user of this process."""
+    """Who decides where nobody is named: `TRACEKIT_PERSON`, else the user of this process."""
+    if named := os.environ.get("TRACEKIT_PERSON"):
+        return named
     try:
         return getpass.getuser()
     except (KeyError, OSError):

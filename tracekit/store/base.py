@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from tracekit.errors import TracekitError
-from tracekit.store import deciding, ownership
+from tracekit.store import claiming, deciding, ownership
 from tracekit.store import writes as write_rules
+from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import Lease, PutBlob, ReviewRow, TaskRow, Write
 from tracekit.store.transaction import Claimant, Transaction
 
@@ -101,6 +102,16 @@ class RuleStore(ABC):
             ),
             durable=True,
         )
+
+    def claim_review(
+        self, review_id: str, *, by: str, for_s: float, instead_of: str | None = None
+    ) -> ClaimRow:
+        return self._write(
+            lambda tx: claiming.claim(tx, review_id, by=by, for_s=for_s, instead_of=instead_of), durable=False
+        )
+
+    def unclaim_review(self, review_id: str, *, by: str) -> bool:
+        return self._write(lambda tx: claiming.unclaim(tx, review_id, by=by), durable=False)
 
 
 def closed(url: str) -> TracekitError:

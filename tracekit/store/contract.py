@@ -3,9 +3,8 @@ What every store promises: rows as frozen values, writes as values, and one `com
 
 The durable layer decides *what* is written and hands over a list of writes; a store decides *how*: it checks the
 fence first, applies the list in one transaction, and syncs to the disk when `durable` is asked for. So no rule
-about effects or recovery lives in a store, and the three stores (SQLite, PostgreSQL, memory) differ only in
-dialect. One conformance suite, `tests/store/test_conformance.py`, runs on all of them.
-Times in rows are milliseconds since the epoch, UTC.
+about effects or recovery lives in a store, and the three stores (SQLite, PostgreSQL, memory) differ only in dialect. One
+suite, `tests/store/test_conformance*.py`, runs on all of them. Times in rows are milliseconds since the epoch, UTC.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from typing import Any, Protocol
 
 from tracekit.errors import Damaged
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
+from tracekit.store.claims import Claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +354,7 @@ Write = (
 )
 
 
-class Store(Protocol):
+class Store(Claims, Protocol):
     """
     Where tasks live. Every method may be called from any thread.
 

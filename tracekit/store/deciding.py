@@ -41,6 +41,7 @@ def decide(
         version=review.version + 1,
     )
     tx.put_review(decided)
+    tx.drop_review_claim(review_id)
     return decided
 
 

@@ -10,6 +10,7 @@ from tracekit import clock
 from tracekit.errors import Damaged
 from tracekit.model import TaskStatus
 from tracekit.store.base import Result, RuleStore, closed
+from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import EventRow, PutBlob, ReviewRow, TaskRow, TaskState, WorkerRow
 from tracekit.store.gathering import Parts, body_hashes
 from tracekit.store.memory_tables import MemoryTransaction, Tables
@@ -103,6 +104,11 @@ class MemoryStore(RuleStore):
         with self._open() as tables:
             rows = (row for row in tables.reviews.values() if row.status == "open" or not open_only)
             return sorted(rows, key=lambda row: (row.created_ms, row.review_id))[:limit]
+
+    def claims(self) -> list[ClaimRow]:
+        with self._open() as tables:
+            rows = (row for row in tables.claims.values() if tables.reviews[row.review_id].status == "open")
+            return sorted(rows, key=lambda row: (row.claimed_ms, row.review_id))
 
     def register_worker(self, worker: WorkerRow) -> None:
         with self._open() as tables:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from tracekit import clock
 from tracekit.model import EffectStatus
 from tracekit.store import ownership
+from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import (
     CompensationRow,
     DecisionRow,
@@ -23,7 +24,7 @@ from tracekit.store.contract import (
     WorkerRow,
 )
 from tracekit.store.sealed import Bodies
-from tracekit.store.tables import COMPENSATION, DECISION, EFFECT, EVENT, REVIEW, STEP, TASK
+from tracekit.store.tables import CLAIM, COMPENSATION, DECISION, EFFECT, EVENT, REVIEW, STEP, TASK
 from tracekit.store.transaction import Claimant
 
 K = TypeVar("K")
@@ -40,6 +41,7 @@ class Tables:
     steps: dict[tuple[str, str], StepRow] = field(default_factory=dict)
     effects: dict[tuple[str, str], EffectRow] = field(default_factory=dict)
     reviews: dict[str, ReviewRow] = field(default_factory=dict)
+    claims: dict[str, ClaimRow] = field(default_factory=dict)
     compensations: dict[tuple[str, int], CompensationRow] = field(default_factory=dict)
     decisions: list[DecisionRow] = field(default_factory=list)
     events: dict[tuple[str, int], EventRow] = field(default_factory=dict)
@@ -92,6 +94,7 @@ class Tables:
         tables: dict[str, dict[Any, Any]] = {
             "event": self.events,
             "compensation": self.compensations,
+            "review_claim": self.claims,
             "review": self.reviews,
             "effect": self.effects,
             "step": self.steps,
@@ -172,6 +175,17 @@ class MemoryTransaction:
     def put_review(self, row: ReviewRow) -> None:
         REVIEW.params(row, _PLAIN)
         self._set(self._tables.reviews, row.review_id, row)
+
+    def review_claim(self, review_id: str) -> ClaimRow | None:
+        return self._tables.claims.get(review_id)
+
+    def put_review_claim(self, row: ClaimRow) -> None:
+        CLAIM.params(row, _PLAIN)
+        self._set(self._tables.claims, row.review_id, row)
+
+    def drop_review_claim(self, review_id: str) -> None:
+        if (row := self._tables.claims.pop(review_id, None)) is not None:
+            self._undo.append(lambda: self._tables.claims.__setitem__(review_id, row))
 
     def put_compensation(self, row: CompensationRow) -> None:
         COMPENSATION.params(row, _PLAIN)

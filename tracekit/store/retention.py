@@ -50,6 +50,15 @@ def _passes(retention: Retention) -> Iterator[tuple[str, str, dict[str, Any]]]:
     yield "step", "prune_steps", old
     if retention.forget_before_ms is not None:
         forgotten = {"before_ms": retention.forget_before_ms}
-        for table in ("event", "decision", "compensation", "review", "effect", "step", "task"):
+        for table in (
+            "event",
+            "decision",
+            "compensation",
+            "review_claim",
+            "review",
+            "effect",
+            "step",
+            "task",
+        ):
             yield table, f"forget_{table}", forgotten
     yield "blob", "sweep_blobs", {"before_ms": min(retention.before_ms, retention.now_ms - SWEEP_GRACE_MS)}

@@ -11,11 +11,13 @@ import orjson
 from tracekit.errors import Damaged, TracekitError
 from tracekit.model import TaskStatus
 from tracekit.store.base import Result, RuleStore
+from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import EventRow, ReviewRow, TaskRow, TaskState, WorkerRow
 from tracekit.store.gathering import Parts, body_hashes
 from tracekit.store.sealed import Bodies
 from tracekit.store.sql_transaction import Execute, blob_checksum
 from tracekit.store.tables import (
+    CLAIM,
     COMPENSATION,
     DECISION,
     EFFECT,
@@ -73,6 +75,9 @@ class SqlStore(RuleStore):
         self, *, open_only: bool = True, limit: int = 1000, damaged: Damaged | None = None
     ) -> list[ReviewRow]:
         return self._listed(REVIEW, "reviews_all", damaged, open_only=open_only, limit=limit)
+
+    def claims(self) -> list[ClaimRow]:
+        return self._list(CLAIM, "claims_open")
 
     def workers(self) -> list[WorkerRow]:
         return self._list(WORKER, "workers_all")

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import orjson
 
+from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import (
     CompensationRow,
     DecisionRow,
@@ -20,7 +21,7 @@ from tracekit.store.contract import (
     TaskRow,
 )
 from tracekit.store.sealed import Bodies
-from tracekit.store.tables import COMPENSATION, DECISION, EFFECT, EVENT, REVIEW, STEP, TASK, Table
+from tracekit.store.tables import CLAIM, COMPENSATION, DECISION, EFFECT, EVENT, REVIEW, STEP, TASK, Table
 from tracekit.store.transaction import Claimant
 
 Row = TypeVar("Row")
@@ -98,6 +99,15 @@ class SqlTransaction:
 
     def put_review(self, row: ReviewRow) -> None:
         self._execute("review_put", REVIEW.params(row, self._bodies))
+
+    def review_claim(self, review_id: str) -> ClaimRow | None:
+        return self._first(CLAIM, "claim_get", review_id=review_id)
+
+    def put_review_claim(self, row: ClaimRow) -> None:
+        self._execute("claim_put", CLAIM.params(row, self._bodies))
+
+    def drop_review_claim(self, review_id: str) -> None:
+        self._execute("claim_delete", {"review_id": review_id})
 
     def put_compensation(self, row: CompensationRow) -> None:
         self._execute("compensation_put", COMPENSATION.params(row, self._bodies))

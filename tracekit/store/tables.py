@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar, cast, get_args, get_type_hints
 import orjson
 
 from tracekit.errors import TracekitError
+from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import (
     CompensationRow,
     DecisionRow,
@@ -181,9 +182,10 @@ TASK = Table("task", TaskRow, ("task_id",), frozenset({"goal", "plan", "error"})
 STEP = Table("step", StepRow, ("task_id", "place"), frozenset({"error"}))
 EFFECT = Table("effect", EffectRow, ("task_id", "place", "key"), frozenset({"error", "server_ref"}))
 REVIEW = Table("review", ReviewRow, ("task_id", "place", "review_id"), frozenset({"panel"}))
+CLAIM = Table("review_claim", ClaimRow, ("task_id", "review_id"))
 COMPENSATION = Table("compensation", CompensationRow, ("task_id", "ord"), frozenset({"error"}))
 DECISION = Table("decision", DecisionRow, ("task_id", "place", "rule_id"), frozenset({"evidence"}))
 EVENT = Table("event", EventRow, ("task_id", "seq", "place"), frozenset({"body"}))
 WORKER = Table("worker", WorkerRow, ("worker_id",))
 
-TABLES: tuple[Table[Any], ...] = (TASK, STEP, EFFECT, REVIEW, COMPENSATION, DECISION, EVENT, WORKER)
+TABLES: tuple[Table[Any], ...] = (TASK, STEP, EFFECT, REVIEW, CLAIM, COMPENSATION, DECISION, EVENT, WORKER)

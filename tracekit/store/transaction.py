@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import (
     CompensationRow,
     DecisionRow,
@@ -74,6 +75,15 @@ class Transaction(Protocol):
 
     def put_review(self, row: ReviewRow) -> None:
         """Insert or replace."""
+
+    def review_claim(self, review_id: str) -> ClaimRow | None:
+        """Who has the question, also when that is over; locked by having read the review."""
+
+    def put_review_claim(self, row: ClaimRow) -> None:
+        """Insert or replace."""
+
+    def drop_review_claim(self, review_id: str) -> None:
+        """Remove; nothing happens when there is none."""
 
     def put_compensation(self, row: CompensationRow) -> None:
         """Insert or replace."""

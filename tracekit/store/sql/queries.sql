@@ -91,6 +91,21 @@ ON CONFLICT (review_id) DO UPDATE SET
   excluded.decided_by, decided_ms = excluded.decided_ms, expires_ms = excluded.expires_ms, version =
   excluded.version, created_ms = excluded.created_ms, crc = excluded.crc;
 
+-- name: claim_put
+-- who has a question, new or replaced
+INSERT INTO review_claim (
+  review_id, task_id, claimed_by, claimed_ms, until_ms, crc
+) VALUES (
+  :review_id, :task_id, :claimed_by, :claimed_ms, :until_ms, :crc
+)
+ON CONFLICT (review_id) DO UPDATE SET
+  task_id = excluded.task_id, claimed_by = excluded.claimed_by, claimed_ms = excluded.claimed_ms,
+  until_ms = excluded.until_ms, crc = excluded.crc;
+
+-- name: claim_delete
+-- no row
+DELETE FROM review_claim WHERE review_id = :review_id;
+
 -- name: compensation_put
 -- one step of an undo, new or replaced
 INSERT INTO compensation (
@@ -201,6 +216,21 @@ FROM review
 WHERE status = 'open' OR NOT :open_only
 ORDER BY created_ms, review_id
 LIMIT :limit;
+
+-- name: claim_get
+-- who has a question
+SELECT
+  review_id, task_id, claimed_by, claimed_ms, until_ms, crc
+FROM review_claim
+WHERE review_id = :review_id;
+
+-- name: claims_open
+-- who has which open question, the earliest first
+SELECT
+  review_id, task_id, claimed_by, claimed_ms, until_ms, crc
+FROM review_claim
+WHERE review_id IN (SELECT review.review_id FROM review WHERE review.status = 'open')
+ORDER BY claimed_ms, review_id;
 
 -- name: compensations_of
 -- the undo of a task, in its order

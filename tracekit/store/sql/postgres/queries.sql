@@ -140,6 +140,14 @@ DELETE FROM compensation WHERE (task_id, ord) IN (
   LIMIT :batch
 );
 
+-- name: forget_review_claim
+-- no row; what belongs to tasks that are forgotten
+DELETE FROM review_claim WHERE (review_id) IN (
+  SELECT review_id FROM review_claim AS old
+  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms)
+  LIMIT :batch
+);
+
 -- name: forget_review
 -- no row; what belongs to tasks that are forgotten
 DELETE FROM review WHERE (review_id) IN (

@@ -130,6 +130,18 @@ CREATE INDEX review_decided ON review (task_id) WHERE status = 'decided';
 
 CREATE INDEX review_expiring ON review (expires_ms) WHERE status = 'open' AND expires_ms IS NOT NULL;
 
+-- who looks at an open question and until when: a note, never a lock
+CREATE TABLE review_claim (
+  review_id TEXT NOT NULL,
+  task_id TEXT NOT NULL,
+  claimed_by TEXT NOT NULL,
+  claimed_ms INTEGER NOT NULL,
+  until_ms INTEGER NOT NULL,
+  crc INTEGER NOT NULL,
+  PRIMARY KEY (review_id),
+  FOREIGN KEY (task_id) REFERENCES task (task_id)
+) STRICT;
+
 -- one step of an undo, stored before the first one runs
 CREATE TABLE compensation (
   task_id TEXT NOT NULL,
