@@ -138,6 +138,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("recovery.abort", "a", "Abort", "recovery", "choose('abort')", footer="abort"),
     Action("recovery.stop", "ctrl+c", "Stop the recovery that runs here", "recovery", "stop"),
     Action("review.recover", "r", "Decide", "review", "decide"),
+    Action("review.claim", "c", "Claim, or take the claim back", "review", "claim", footer="claim"),
     Action("review.trace", "t", "Look at its trace", "review", "app.goto('trace')", footer="its trace"),
     Action("sql.run", "f5,ctrl+j,ctrl+enter", "Run", "sql", "run", footer="run", priority=True),
     Action(

@@ -59,7 +59,12 @@ def age(moment: datetime | None, now: datetime | None = None) -> str:
     """How long ago *moment* was, in one unit: `9s`, `2m`, `1h`, `12d`."""
     if moment is None:
         return "–"
-    seconds = max(0.0, ((now or clock_now()) - moment).total_seconds())
+    return span(((now or clock_now()) - moment).total_seconds() * 1000)
+
+
+def span(ms: float) -> str:
+    """A time in one unit: `9s`, `2m`, `1h`, `12d`."""
+    seconds = max(0.0, ms / 1000)
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= size:
             return f"{int(seconds // size)}{unit}"

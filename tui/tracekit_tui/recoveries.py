@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from tracekit import clock
+from tracekit.config import settings
 from tracekit.durable.api import decide
 from tracekit.durable.fork import fork
 from tracekit.errors import TracekitError
@@ -26,9 +27,10 @@ from tracekit.store import open_store
 from tracekit.store.contract import ReviewRow, Store
 from tracekit_analyzers.views import Page, TraceRow
 from tracekit_tui.choices import Choice
+from tracekit_tui.marks import span
 from tracekit_tui.runner import RecoveryRun, private
 from tracekit_tui.stored import page_of, task_rows
-from tracekit_tui.viewing import QueueLine, RecoveryView, make_view, open_questions, who_picks_up
+from tracekit_tui.viewing import QueueLine, RecoveryView, claim_words, make_view, open_questions, who_picks_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,24 @@ class Recoveries:
         """Open questions, oldest first."""
         return open_questions(self.store)
 
+    def claim(self, line: QueueLine, who: str) -> str:
+        """
+        Claim the question for *who*, or take that back where it is theirs already; what was done, in words.
+
+        A claim of another that was seen in *line* is taken over.
+
+        Raises:
+            Conflict: somebody else has claimed or decided it meanwhile; the message names who.
+        """
+        standing, review_id = line.claim, line.review.review_id
+        if standing is not None and standing.claimed_by == who:
+            self.store.unclaim_review(review_id, by=who)
+            return "claim taken back"
+        other = None if standing is None else standing.claimed_by
+        for_s = settings().claim_s
+        self.store.claim_review(review_id, by=who, for_s=for_s, instead_of=other)
+        return f"yours for {span(for_s * 1000)}: others see it, and may still decide"
+
     # ------------------------------------------------------------------ saying
 
     def intend(self, view: RecoveryView, choice_id: str, given: str | None, who: str) -> Intent:
@@ -153,6 +173,8 @@ class Recoveries:
         words = [f"{choice.title}: {choice.means}", ""]
         if choice.id == "resume":
             words += [f"then: {view.plan.recommendation}", ""]
+        if intent.review is not None and view.claim is not None and view.claim.claimed_by != intent.who:
+            words += [f"note: this question is claimed by {claim_words(view.claim)}", ""]
         if intent.review is not None:
             words.append(f"write the decision {choice.decision!r} on review {intent.review.review_id},")
             words.append(f"tied to the arguments that you saw (digest {intent.review.args_digest[:12]})")

@@ -15,10 +15,11 @@ from tracekit.durable.plan import Plan
 from tracekit.errors import NotStorable
 from tracekit.model import TaskStatus
 from tracekit.snapshot import decode, to_log
+from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import EffectRow, ReviewRow, StepRow, Store, TaskRow, TaskState
 from tracekit.store.liveness import survey
 from tracekit_tui.choices import Choice, choices_of
-from tracekit_tui.marks import counted
+from tracekit_tui.marks import counted, span
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class RecoveryView:
     """Its process has ended in the middle of it: it runs in the store only."""
     break_step: str | None
     """Id of the step that the break point names."""
+    claim: ClaimRow | None = None
+    """Who looks at the open question."""
     break_seq: int | None = None
     """Number of that step in the trace; the journal counts without the task's own step."""
 
@@ -56,6 +59,8 @@ class QueueLine:
     about: str
     """The call in question with its arguments."""
     waiting_ms: int
+    claim: ClaimRow | None = None
+    """Who looks at it."""
 
 
 def make_view(store: Store, state: TaskState) -> RecoveryView:
@@ -76,6 +81,7 @@ def make_view(store: Store, state: TaskState) -> RecoveryView:
         steps=state.steps,
         left_behind=_left_behind(state, held),
         break_step=_break_step(state, found),
+        claim=None if review is None else standing_claims(store).get(review.review_id),
     )
 
 
@@ -137,23 +143,39 @@ def _facts(state: TaskState, found: Plan, *, held: bool) -> list[tuple[str, str]
     return [(name, text) for name, text in facts if text]
 
 
-def queue_line(store: Store, review: ReviewRow, state: TaskState, now_ms: int) -> QueueLine:
+def queue_line(
+    store: Store, review: ReviewRow, state: TaskState, now_ms: int, claim: ClaimRow | None = None
+) -> QueueLine:
     """One line of the review queue."""
     effect = _effect(state, review, None)
     about = "–" if effect is None else f"{effect.tool} {_arguments(store, effect) or ''}"
     reason = str(panel_of(review).get("reason") or review.reason)
-    return QueueLine(review, state.task, reason, about, now_ms - review.created_ms)
+    return QueueLine(review, state.task, reason, about, now_ms - review.created_ms, claim)
 
 
 def open_questions(store: Store) -> list[QueueLine]:
     """Open questions, oldest first."""
     now = clock.now_ms()
     states = {row.task_id: store.load(row.task_id) for row in store.reviews()}
+    claims = standing_claims(store)
     return [
-        queue_line(store, row, state, now)
+        queue_line(store, row, state, now, claims.get(row.review_id))
         for row in store.reviews()
         if (state := states.get(row.task_id)) is not None
     ]
+
+
+def standing_claims(store: Store) -> dict[str, ClaimRow]:
+    """Claims that are not over, by the id of their question."""
+    now_ms = clock.now_ms()
+    return {row.review_id: row for row in store.claims() if row.stands(now_ms)}
+
+
+def claim_words(claim: ClaimRow) -> str:
+    """`grace, for 3m · ends in 12m`."""
+    now_ms = clock.now_ms()
+    had, left = max(0, now_ms - claim.claimed_ms), max(0, claim.until_ms - now_ms)
+    return f"{claim.claimed_by}, for {span(had)} · ends in {span(left)}"
 
 
 def who_picks_up(store: Store, url: str, task: TaskRow) -> list[str]:

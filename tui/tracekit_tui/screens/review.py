@@ -9,13 +9,17 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 
+from tracekit import clock
 from tracekit.durable.api import panel_of
+from tracekit.errors import Conflict, TracekitError
+from tracekit.store.claims import ClaimRow
+from tracekit_tui.dialogs import Confirm
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList, fixed_page, text_column
-from tracekit_tui.marks import duration
-from tracekit_tui.text import Ink, Line, Run, flow
+from tracekit_tui.marks import duration, span
+from tracekit_tui.text import Ink, Line, Run, clip, flow, visible
 from tracekit_tui.textpane import TextPane
-from tracekit_tui.viewing import QueueLine
+from tracekit_tui.viewing import QueueLine, claim_words
 
 
 class ReviewScreen(ExplorerScreen):
@@ -52,18 +56,60 @@ class ReviewScreen(ExplorerScreen):
         if not lines:
             self.query_one(TextPane).show(lambda width: [])
         self.query_one(VirtualList).feed(
-            _columns(), fixed_page(lines), keep_cursor=True, key=lambda row: row.review.review_id
+            _columns(lines, self.me),
+            fixed_page(lines),
+            keep_cursor=True,
+            key=lambda row: row.review.review_id,
         )
         self.tell()
 
     def crumb(self) -> list[Run]:
-        return [(f"waiting {len(self.lines)}", "warn" if self.lines else "dim")]
+        mine = sum(line.claim is not None and line.claim.claimed_by == self.me for line in self.lines)
+        runs: list[Run] = [(f"waiting {len(self.lines)}", "warn" if self.lines else "dim")]
+        return [*runs, (f" · mine {mine}", "accent")] if mine else runs
 
     def action_decide(self) -> None:
         row: QueueLine | None = self.query_one(VirtualList).current
         if row is not None:
             self.explorer.look_at(row.task.trace_id, None)
             self.explorer.go("recovery")
+
+    def action_claim(self) -> None:
+        row: QueueLine | None = self.query_one(VirtualList).current
+        if row is None:
+            self.notify("no question is open", markup=False)
+        elif row.claim is None or row.claim.claimed_by == self.me:
+            self._claim(row)
+        else:
+            had = f"{row.claim.claimed_by} has claimed this question, for {span(_had_ms(row.claim))} now."
+            lines: list[Line] = [
+                ((had, "strong"),),
+                (("", "plain"),),
+                (("It becomes yours; they see that in their list. To decide, no claim is needed.", "plain"),),
+            ]
+            self.app.push_screen(
+                Confirm("take the claim over", lines), lambda yes: self._claim(row) if yes else None
+            )
+
+    def _claim(self, row: QueueLine) -> None:
+        controller, me = self.explorer.controller, self.me
+        if controller is not None and controller.recoveries is not None:
+            recoveries = controller.recoveries
+            self.in_thread(lambda: recoveries.claim(row, me), self._claimed, group="claim", exclusive=False)
+
+    def _claimed(self, words: str) -> None:
+        self.notify(words, markup=False)
+        self.changed()
+
+    def failed(self, error: TracekitError) -> None:
+        super().failed(error)
+        if isinstance(error, Conflict):
+            self.changed()
+
+    @property
+    def me(self) -> str:
+        """The name under which a claim made here stands."""
+        return "" if self.explorer.controller is None else self.explorer.controller.who
 
     def on_virtual_list_moved(self, event: VirtualList.Moved) -> None:
         line: QueueLine = event.row
@@ -94,6 +140,7 @@ def question_lines(line: QueueLine, width: int) -> list[Line]:
         ("about", line.about, "plain"),
         ("break point", panel.get("break_point"), "plain"),
         ("recommended", panel.get("recommendation"), "accent"),
+        ("claimed by", "" if line.claim is None else claim_words(line.claim), "accent"),
         ("answers", " · ".join(map(str, panel.get("options", ()))), "plain"),
     ]
     lines: list[Line] = []
@@ -103,11 +150,23 @@ def question_lines(line: QueueLine, width: int) -> list[Line]:
     return lines
 
 
-def _columns() -> list[Column[QueueLine]]:
+def _had_ms(claim: ClaimRow) -> int:
+    return clock.now_ms() - claim.claimed_ms
+
+
+def _columns(lines: Sequence[QueueLine], me: str) -> list[Column[QueueLine]]:
+    def claimed(row: QueueLine, width: int) -> list[Run]:
+        if row.claim is None:
+            return [("–", "dim")]
+        who = "you" if row.claim.claimed_by == me else visible(row.claim.claimed_by)
+        since = span(_had_ms(row.claim))
+        return [(f"{clip(who, width - len(since) - 1)} {since}", "accent" if who == "you" else "warn")]
+
     return [
         Column("", lambda row, width: [("!", "warn")], width=1),
         text_column("task", lambda row: row.task.task_id, width=20),
         Column("question", lambda row, width: [(row.reason, "warn")]),
         text_column("about", lambda row: row.about, width=36, from_width=100),
+        *([Column("claimed by", claimed, width=14)] if any(line.claim for line in lines) else []),
         text_column("waiting", lambda row: duration(row.waiting_ms), width=8, right=True),
     ]
