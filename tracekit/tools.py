@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, ca
 from tracekit.arguments import INJECTED, Parsed
 from tracekit.errors import NotExecuted, Rejected, TracekitError
 from tracekit.model import EffectRisk, StepKind, StepStatus
+from tracekit.modules import home_of, loaded_module
 
 if TYPE_CHECKING:
     from tracekit.arguments import ArgumentSchema
@@ -268,8 +269,11 @@ def registered(name: str, near: str = "") -> Tool[Any, Any] | None:
     Two modules may use one name; a recovery must not ask the probe of the other one.
     """
     found = _registry.get(name, {})
-    module = near.rpartition(":")[0]
-    return found.get(module) or next(reversed(found.values()), None)
+    home = near.rpartition(":")[0]
+    # The script that the task was declared in may be loaded under another name here.
+    here = loaded_module(home) if home not in found else None
+    own = found.get(home_of(here.__name__) if here is not None else home)
+    return own or next(reversed(found.values()), None)
 
 
 def registry() -> tuple[Tool[Any, Any], ...]:
@@ -279,8 +283,9 @@ def registry() -> tuple[Tool[Any, Any], ...]:
 
 def _register(made: Tool[Any, Any]) -> None:
     tools = _registry.setdefault(made.name, {})
-    tools.pop(made.function.__module__, None)
-    tools[made.function.__module__] = made
+    home = home_of(made.function.__module__)
+    tools.pop(home, None)
+    tools[home] = made
 
 
 @overload

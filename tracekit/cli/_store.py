@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import orjson
 
-from tracekit.snapshot import to_log
+from tracekit.snapshot import readable, to_log
 
 
 def add_store(parser: argparse.ArgumentParser, *, app: bool = False) -> None:
@@ -48,8 +48,8 @@ def _worded(value: Any) -> Any:
 
 
 def inline(value: Any) -> str:
-    """*value* as JSON on one line; a text as it is."""
-    return value if isinstance(value, str) else orjson.dumps(to_log(value)).decode()
+    """*value* as JSON on one line for a person; a text as it is."""
+    return value if isinstance(value, str) else orjson.dumps(readable(to_log(value))).decode()
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -18,8 +18,9 @@ from tracekit.durable.ledger import Call, book, give_up_others, move, step_row
 from tracekit.durable.limit_checks import ask_about_limit
 from tracekit.durable.requests import Answer, Commit, Dispatch, Op, Raised, Sleep, commit, dispatch
 from tracekit.durable.retry import backoff_s, fits
+from tracekit.durable.reviewing import stop_for_review
 from tracekit.durable.session import event
-from tracekit.durable.settle import Settled, ask_about_unknown, decision, facts_of_unknown, settle
+from tracekit.durable.settle import Settled, decision, facts_of_unknown, question_about_unknown, settle
 from tracekit.durable.trail import begin, effect_fields, end_lost
 from tracekit.errors import Divergence, LeaseLost, NotExecuted, RequiresReview
 from tracekit.model import EffectStatus, StepKind, StepStatus
@@ -61,7 +62,9 @@ def attempt(call: Call, *, approval: ReviewRow | None, round_no: int) -> Op[Ende
     tries = _Tries(call, approval, round_no)
     while True:
         known = yield from _what_the_ledger_says(call, tries)
-        if known is not None:
+        if isinstance(known, ReviewRow):
+            yield from stop_for_review(call.session, known)
+        elif known is not None:
             return known
         if tries.are_used_up:
             if tries.failure is not None:
@@ -80,8 +83,12 @@ def attempt(call: Call, *, approval: ReviewRow | None, round_no: int) -> Op[Ende
             yield Sleep(wait_s)
 
 
-def attempt_settled(call: Call) -> Op[Ended | None]:
-    """The end of a lost call where ledger or probe know it, without any dispatch; None when it may be dispatched."""
+def attempt_settled(call: Call) -> Op[Ended | ReviewRow | None]:
+    """
+    The end of a lost call where ledger or probe know it, without any dispatch.
+
+    None when it may be dispatched; the question to a person where nothing else can tell.
+    """
     return (yield from _what_the_ledger_says(call, _Tries(call, None, 1)))
 
 
@@ -143,8 +150,8 @@ def _tries_text(call: Call) -> str:
     return f"{call.tool.name} was dispatched {row.tries if row else 0} times and never ended"
 
 
-def _what_the_ledger_says(call: Call, tries: _Tries) -> Op[Ended | None]:
-    """The end of the call where the ledger or a probe knows it; None when it may be dispatched."""
+def _what_the_ledger_says(call: Call, tries: _Tries) -> Op[Ended | ReviewRow | None]:
+    """The end of the call where the ledger or a probe knows it, or a question; None when it may be dispatched."""
     effect = call.effect
     if effect is None or tries.approval is not None:
         return None
@@ -172,7 +179,7 @@ def _what_the_ledger_says(call: Call, tries: _Tries) -> Op[Ended | None]:
             tries.step.finish(
                 StepStatus.UNKNOWN, error=tries.error, effect=effect_fields(effect), tries=tries.total
             )
-        yield from ask_about_unknown(call, settled)
+        return question_about_unknown(call, settled)
     lost = call.session.steps.get(call.place)
     yield from _allow_again(call, settled, why)
     if settled.verdict == "not_found":

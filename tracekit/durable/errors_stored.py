@@ -7,13 +7,14 @@ Only exception classes of modules that are loaded already are made again, and ne
 from __future__ import annotations
 
 import contextlib
-import sys
 from typing import Any
 
 import orjson
 
 from tracekit.errors import NotStorable, TracekitError
+from tracekit.modules import loaded_module
 from tracekit.snapshot import to_log
+from tracekit.snapshot.classes import class_path
 
 
 class ReplayedError(TracekitError):
@@ -27,7 +28,7 @@ class ReplayedError(TracekitError):
 def error_to_json(error: BaseException) -> str:
     """*error* as a step row holds it."""
     cls = type(error)
-    stored: dict[str, Any] = {"type": f"{cls.__module__}:{cls.__qualname__}", "message": safe_text(error)}
+    stored: dict[str, Any] = {"type": class_path(cls), "message": safe_text(error)}
     code = getattr(error, "code", None)
     if isinstance(code, str | int):
         stored["code"] = code
@@ -42,7 +43,7 @@ def error_from_json(text: str) -> Exception:
     message = stored.get("message", "")
     if stored["type"].endswith(":NotStorable"):
         return NotStorable(stored.get("code", "snapshot.not_storable"), message)
-    module, _, name = stored["type"].partition(":")
+    module, _, name = stored["type"].rpartition(":")
     cls = _find(module, name)
     if cls is None:
         return ReplayedError(stored["type"].replace(":", "."), message)
@@ -55,7 +56,7 @@ def error_from_json(text: str) -> Exception:
 
 
 def _find(module: str, qualified_name: str) -> type[Exception] | None:
-    found: Any = sys.modules.get(module)
+    found: Any = loaded_module(module)
     for part in qualified_name.split("."):
         found = getattr(found, part, None)
     return found if isinstance(found, type) and issubclass(found, Exception) else None

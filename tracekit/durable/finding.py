@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tracekit.durable.task import SCRIPT_MODULE, Task, registered_task, registered_tasks
+from tracekit.durable.task import Task, registered_task, registered_tasks
 from tracekit.errors import TracekitError
+from tracekit.modules import file_of, is_script, load_script
 
 
 def load_app(app: str) -> ModuleType:
     """Import *app*, a module name or the path of a script, so that its tasks and tools are declared."""
-    if app.endswith(".py") or "/" in app:
-        return _load_script(Path(app).resolve())
+    if is_script(app):
+        return load_script(Path(app))
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
@@ -28,28 +28,6 @@ def load_app(app: str) -> ModuleType:
                 f"there is no module {app!r} on the import path; run from its folder, set PYTHONPATH, or give --app",
             ) from error
         raise
-
-
-def _load_script(path: Path) -> ModuleType:
-    known = sys.modules.get("__main__")
-    if (
-        known is not None
-        and getattr(known, "__file__", None)
-        and Path(known.__file__ or "").resolve() == path
-    ):
-        return known
-    name = f"{SCRIPT_MODULE}{path.stem}"
-    if name in sys.modules and getattr(sys.modules[name], "__file__", None) == str(path):
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None or not path.exists():
-        raise TracekitError("task.no_module", f"there is no script {path}; give --app with where it is now")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
-    spec.loader.exec_module(module)
-    return module
 
 
 def find_task(function: str, app: str | None = None) -> Task[Any]:
@@ -86,12 +64,10 @@ def known_names() -> tuple[str, ...]:
     for name in registered_tasks():
         task = registered_task(name)
         names.add(name)
-        file = (
-            getattr(sys.modules.get(task.function.__module__), "__file__", None) if task is not None else None
-        )
+        file = file_of(sys.modules.get(task.function.__module__)) if task is not None else None
         if file is None:
             continue
-        path = Path(file).resolve()
+        path = Path(file)
         parts = [*path.parent.parts[1:], path.stem]
         qualified = name.rpartition(":")[2]
         names.add(f"{path}:{qualified}")

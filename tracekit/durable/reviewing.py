@@ -15,7 +15,7 @@ from tracekit.durable.session import Session, event, now_ms
 from tracekit.errors import Divergence, RequiresReview
 from tracekit.model import TaskStatus
 from tracekit.snapshot import digest, to_log
-from tracekit.store.contract import AppendDecision, DecisionRow, InsertReview, ReviewRow, UpdateTask
+from tracekit.store.contract import AppendDecision, DecisionRow, InsertReview, ReviewRow, UpdateTask, Write
 
 OPTIONS = {
     "effect.unknown": ("retry", "skip", "done", "edit", "rollback", "abort"),
@@ -78,25 +78,24 @@ def review_row(
     )
 
 
-def stop_for_review(session: Session, row: ReviewRow, *, writes: tuple[Any, ...] = ()) -> Op[NoReturn]:
-    """Put the question durably, let no new step begin, and raise `RequiresReview`."""
-    panel = orjson.loads(row.panel)
-    why = DecisionRow(
-        session.task.task_id, row.place, row.reason, "", session.work_done(), "review", row.reason,
-        orjson.dumps({"review_id": row.review_id, "reason": panel["reason"]}).decode(), now_ms(),
-    )  # fmt: skip
-    yield from commit(
-        "review",
-        *writes,
-        InsertReview(row),
-        AppendDecision(why),
-        UpdateTask({"status": TaskStatus.REQUIRES_REVIEW}),
-        event("review", row.place, review_id=row.review_id, reason=row.reason),
-        durable=True,
-    )
-    stop = requires_review(row)
+def stop_for_review(session: Session, *rows: ReviewRow, writes: tuple[Any, ...] = ()) -> Op[NoReturn]:
+    """Put the questions durably, let no new step begin, and raise `RequiresReview` for the first of them."""
+    asked = [write for row in rows for write in _asking(session, row)]
+    waits = UpdateTask({"status": TaskStatus.REQUIRES_REVIEW})
+    yield from commit("review", *writes, *asked, waits, durable=True)
+    stop = requires_review(rows[0])
     session.stop(stop)
     raise stop
+
+
+def _asking(session: Session, row: ReviewRow) -> tuple[Write, ...]:
+    """The question, why it is asked, and the line of the task's history that says so."""
+    why = DecisionRow(
+        session.task.task_id, row.place, row.reason, "", session.work_done(), "review", row.reason,
+        orjson.dumps({"review_id": row.review_id, "reason": orjson.loads(row.panel)["reason"]}).decode(), now_ms(),
+    )  # fmt: skip
+    told = event("review", row.place, review_id=row.review_id, reason=row.reason)
+    return InsertReview(row), AppendDecision(why), told
 
 
 def requires_review(row: ReviewRow) -> RequiresReview:

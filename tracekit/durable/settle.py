@@ -15,9 +15,9 @@ import orjson
 from tracekit.durable.decide import Action, Facts, Verdict
 from tracekit.durable.ledger import KEY_WINDOW_S, Call
 from tracekit.durable.requests import Dispatch, Op, Raised, Sleep, dispatch
-from tracekit.durable.reviewing import review_row, stop_for_review
+from tracekit.durable.reviewing import review_row
 from tracekit.durable.session import now_ms
-from tracekit.store.contract import AppendDecision, DecisionRow, EffectRow
+from tracekit.store.contract import AppendDecision, DecisionRow, EffectRow, ReviewRow
 from tracekit.tools import Tool, accepted
 
 LOOKS = 2
@@ -110,14 +110,14 @@ def decision(call: Call, failure_class: str, action: str, rule_id: str, **eviden
     )
 
 
-def ask_about_unknown(call: Call, settled: Settled) -> Op[Any]:
-    """Lay an effect of unknown outcome before a person; raises `RequiresReview`."""
+def question_about_unknown(call: Call, settled: Settled) -> ReviewRow:
+    """What a person is asked about an effect of unknown outcome."""
     tried = "the tool declares nothing that could tell"
     if settled.error is not None:
         tried = f"its probe failed with {settled.error!r}"
     elif call.tool.policy.idempotent:
         tried = "it was sent as often under its key as the limits allow"
-    row = review_row(
+    return review_row(
         call.session,
         place=call.place,
         reason="effect.unknown",
@@ -128,4 +128,3 @@ def ask_about_unknown(call: Call, settled: Settled) -> Op[Any]:
         effect_key=call.key,
         details={"tool": call.tool.name, "arguments": call.named, "risk": call.tool.policy.effect.value},
     )
-    return (yield from stop_for_review(call.session, row))

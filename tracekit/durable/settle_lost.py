@@ -5,9 +5,11 @@ from __future__ import annotations
 from tracekit.durable.attempts import attempt_settled
 from tracekit.durable.ledger import make_call
 from tracekit.durable.requests import Op
+from tracekit.durable.reviewing import stop_for_review
 from tracekit.durable.session import Session
 from tracekit.durable.tool_call import finish_settled
 from tracekit.model import EffectStatus
+from tracekit.store.contract import ReviewRow
 from tracekit.tools import registered
 
 
@@ -15,8 +17,10 @@ def settle_lost(session: Session) -> Op[None]:
     """
     Ask probes about every effect of unknown outcome and record what they say; raises `RequiresReview` for the rest.
 
+    A person is asked about all that is left at once, not about one after another.
     An effect whose tool is not declared in this process, or that a person has decided about, is left to its place.
     """
+    questions: list[ReviewRow] = []
     for effect in sorted(session.effects.values(), key=lambda row: row.intent_ms):
         tool = registered(effect.tool, session.task.function)
         if (
@@ -31,5 +35,9 @@ def settle_lost(session: Session) -> Op[None]:
         if call.key != effect.key:
             continue  # its arguments are encoded otherwise now: the place itself will show the difference
         ended = yield from attempt_settled(call)
-        if ended is not None:
+        if isinstance(ended, ReviewRow):
+            questions.append(ended)
+        elif ended is not None:
             yield from finish_settled(call, ended)
+    if questions:
+        yield from stop_for_review(session, *questions)

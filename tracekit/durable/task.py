@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
@@ -21,6 +20,7 @@ from tracekit.durable.points import point
 from tracekit.durable.session import Options, Session, now_ms
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
+from tracekit.modules import home_of
 from tracekit.snapshot import decode
 from tracekit.store.contract import Lease, PutBlob, Store, TaskRow
 
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from tracekit.durable.migrate import Migrate
 
 R = TypeVar("R")
-
-SCRIPT_MODULE = "tracekit_app_"
-"""Prefix of modules that were loaded by the path of their script."""
 
 _registry: dict[str, Task[Any]] = {}
 
@@ -243,18 +240,7 @@ def _first_line(function: Callable[..., Any]) -> str:
 
 def found_name(function: Callable[..., Any]) -> str:
     """`module:qualified_name` under which another process imports *function*; a script is named by its path."""
-    module = function.__module__
-    if module == "__main__":
-        main = sys.modules["__main__"]
-        spec = getattr(main, "__spec__", None)
-        path = getattr(main, "__file__", None)
-        if spec is not None:
-            module = spec.name.removesuffix(".__main__")
-        elif path is not None:
-            module = str(Path(path).resolve())
-    elif module.startswith(SCRIPT_MODULE):
-        module = getattr(sys.modules.get(module), "__file__", None) or module
-    return f"{module}:{function.__qualname__}"
+    return f"{home_of(function.__module__)}:{function.__qualname__}"
 
 
 def registered_task(name: str) -> Task[Any] | None:

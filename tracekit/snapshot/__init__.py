@@ -7,7 +7,7 @@ Values as text: for the log (never fails), for digests (one form), for the store
 
 from tracekit.snapshot.canonical import canonical, context_digest, digest, message_hash
 from tracekit.snapshot.codec import check_storable, decode, encode
-from tracekit.snapshot.tolog import Redact, log_bytes, marker, plain_json, to_log
+from tracekit.snapshot.tolog import Redact, log_bytes, marker, plain_json, readable, to_log
 
 __all__ = [
     "Redact",
@@ -21,5 +21,6 @@ __all__ = [
     "marker",
     "message_hash",
     "plain_json",
+    "readable",
     "to_log",
 ]

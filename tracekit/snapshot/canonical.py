@@ -22,7 +22,7 @@ from uuid import UUID
 import orjson
 
 from tracekit.errors import NotStorable
-from tracekit.snapshot.classes import MAX_DEPTH, class_path, is_dataclass_value, is_pydantic_class
+from tracekit.snapshot.classes import MAX_DEPTH, is_dataclass_value, is_pydantic_class
 
 TAG = "$tk"
 _QUICK_DEPTH = 20
@@ -157,7 +157,7 @@ def _pairs(value: Mapping[Any, Any], path: str, depth: int) -> Any:
 def _tagged(value: Any, path: str, depth: int) -> Any:
     """The types beyond JSON; each is an object whose only key is the tag."""
     if isinstance(value, enum.Enum):
-        return {TAG: ["enum", class_path(type(value)), value.name]}
+        return {TAG: ["enum", type(value).__qualname__, value.name]}
     if isinstance(value, Decimal | int | float):
         return _number(value, path)
     if isinstance(value, str):
@@ -177,10 +177,10 @@ def _tagged(value: Any, path: str, depth: int) -> Any:
         return {TAG: ["uuid", value.hex]}
     if is_dataclass_value(value):
         fields = {f.name: getattr(value, f.name) for f in dataclasses.fields(value) if f.init}
-        return {TAG: ["dataclass", class_path(type(value)), _mapping(fields, path, depth + 1)]}
+        return {TAG: ["dataclass", type(value).__qualname__, _mapping(fields, path, depth + 1)]}
     if is_pydantic_class(type(value)):
         fields = {**value.__dict__, **(value.__pydantic_extra__ or {})}
-        return {TAG: ["pydantic", class_path(type(value)), _mapping(fields, path, depth + 1)]}
+        return {TAG: ["pydantic", type(value).__qualname__, _mapping(fields, path, depth + 1)]}
     if isinstance(value, Mapping):
         return _mapping(value, path, depth)
     raise refused(value, path, "no stored form is known for it")

@@ -6,9 +6,11 @@ import dataclasses
 import enum
 import importlib
 import sys
+from types import ModuleType
 from typing import Any
 
 from tracekit.errors import NotStorable
+from tracekit.modules import home_of, is_script, loaded_module
 
 MAX_DEPTH = 100
 """Levels of nesting that are written: a walk takes up to six Python frames a level, and 1,000 are all there are."""
@@ -16,7 +18,7 @@ MAX_DEPTH = 100
 
 def class_path(cls: type) -> str:
     """`module:qualified.name`, by which `find_class` finds the class again in another process."""
-    return f"{cls.__module__}:{cls.__qualname__}"
+    return f"{home_of(cls.__module__)}:{cls.__qualname__}"
 
 
 def class_name(cls: type) -> str:
@@ -40,12 +42,14 @@ def find_class(path: str, at: str) -> type:
     """
     The class at *path*, `module:qualified.name`; only dataclasses, enums and pydantic models are given out.
 
+    A class of a script is looked for among what is loaded: stored bytes never name a file to be run.
+
     Raises:
         NotStorable: the class can't be imported, or is of another kind.
     """
-    module, _, qualname = path.partition(":")
+    module, _, qualname = path.rpartition(":")
     try:
-        found: Any = importlib.import_module(module)
+        found: Any = loaded_module(module) or _imported(module)
         for part in qualname.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
@@ -61,6 +65,12 @@ def find_class(path: str, at: str) -> type:
             "nothing else is ever constructed from stored bytes",
         )
     return found
+
+
+def _imported(module: str) -> ModuleType:
+    if is_script(module):
+        raise ImportError(f"the script {module} is not loaded here")
+    return importlib.import_module(module)
 
 
 def is_constructible(cls: type) -> bool:

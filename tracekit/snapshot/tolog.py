@@ -48,6 +48,19 @@ def marker(kind: str, **known: Any) -> dict[str, Any]:
     return {"$tk": {"type": kind, **known}}
 
 
+def readable(logged: Any) -> Any:
+    """*logged*, a value in the log's form, as a person reads it: each marker that holds a value is that value."""
+    if isinstance(logged, list):
+        return [readable(item) for item in logged]
+    if not isinstance(logged, dict):
+        return logged
+    known = logged.get("$tk")
+    if len(logged) == 1 and isinstance(known, dict):
+        held = [known[part] for part in ("value", "fields", "items") if part in known]
+        return readable(held[0]) if held else logged
+    return {key: readable(item) for key, item in logged.items()}
+
+
 def log_bytes(value: Any, *, redact: Redact | None = None) -> bytes:
     """*value* as the bytes of one strict JSON value; never raises."""
     data = plain_json(value)

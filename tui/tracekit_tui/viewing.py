@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
@@ -14,7 +13,7 @@ from tracekit.durable.api import panel_of, plan
 from tracekit.durable.plan import Plan
 from tracekit.errors import NotStorable
 from tracekit.model import TaskStatus
-from tracekit.snapshot import decode, to_log
+from tracekit.snapshot import decode, readable, to_log
 from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import EffectRow, ReviewRow, StepRow, Store, TaskRow, TaskState
 from tracekit.store.liveness import survey
@@ -106,20 +105,10 @@ def _arguments(store: Store, effect: EffectRow | None) -> str | None:
         return None
     body = store.blobs([effect.args])[effect.args]
     try:
-        return orjson.dumps(_plain(to_log(decode(body)))).decode()
+        return orjson.dumps(readable(to_log(decode(body)))).decode()
     except NotStorable:
         # A type that only the app knows: its stored form is still worth reading.
         return body.decode("utf-8", "replace")
-
-
-def _plain(value: Any) -> Any:
-    """*value* with each typed marker that holds a value replaced by it."""
-    if isinstance(value, dict):
-        known = value.get("$tk")
-        if len(value) == 1 and isinstance(known, dict) and "value" in known:
-            return known["value"]
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list) else value
 
 
 def _facts(state: TaskState, found: Plan, *, held: bool) -> list[tuple[str, str]]:
