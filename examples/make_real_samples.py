@@ -18,7 +18,7 @@ from pathlib import Path
 
 from refund_agent.make_samples import TARGET, clean
 
-from tracekit.testing.world import World
+from tracekit.testing import World
 
 AGENT = Path(__file__).with_name("text_tools.py")
 LAMP = "The lamp of order A-1024 came broken."

@@ -14,8 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tracekit.testing.model_server import ModelServer
-from tracekit.testing.world import World
+from tracekit.testing import ModelServer, World
 
 
 def main() -> int:

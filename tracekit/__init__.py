@@ -6,60 +6,80 @@ Names are resolved on first use, so that `import tracekit` stays about as light 
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from tracekit.durable.api import plan, resume
+    from tracekit.durable.api import decide, pending_reviews, plan, resume, resume_async
+    from tracekit.durable.plan import Plan
+    from tracekit.durable.reply import Reply
     from tracekit.durable.run import Run
     from tracekit.durable.scope import task_scope
-    from tracekit.durable.task import task
+    from tracekit.durable.task import Task, task
     from tracekit.durable.typed_run import AsyncRun, SyncRun
     from tracekit.errors import NotExecuted, OutcomeUnknown, Rejected, RequiresReview, TracekitError
     from tracekit.recording.carry import carry
     from tracekit.recording.observe import step
     from tracekit.recording.setup import init, shutdown
-    from tracekit.tools import Retry, idempotency_key, tool
+    from tracekit.tools import Retry, Tool, idempotency_key, tool
+else:
+    from tracekit.lazy import lazily
 
-_HOMES = {
-    "AsyncRun": "tracekit.durable.typed_run",
-    "NotExecuted": "tracekit.errors",
-    "OutcomeUnknown": "tracekit.errors",
-    "Rejected": "tracekit.errors",
-    "RequiresReview": "tracekit.errors",
-    "Retry": "tracekit.tools",
-    "Run": "tracekit.durable.run",
-    "SyncRun": "tracekit.durable.typed_run",
-    "TracekitError": "tracekit.errors",
-    "carry": "tracekit.recording.carry",
-    "idempotency_key": "tracekit.tools",
-    "init": "tracekit.recording.setup",
-    "plan": "tracekit.durable.api",
-    "resume": "tracekit.durable.api",
-    "shutdown": "tracekit.recording.setup",
-    "step": "tracekit.recording.observe",
-    "task": "tracekit.durable.task",
-    "task_scope": "tracekit.durable.scope",
-    "tool": "tracekit.tools",
-}
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            "AsyncRun": "tracekit.durable.typed_run",
+            "NotExecuted": "tracekit.errors",
+            "OutcomeUnknown": "tracekit.errors",
+            "Plan": "tracekit.durable.plan",
+            "Rejected": "tracekit.errors",
+            "Reply": "tracekit.durable.reply",
+            "RequiresReview": "tracekit.errors",
+            "Retry": "tracekit.tools",
+            "Run": "tracekit.durable.run",
+            "SyncRun": "tracekit.durable.typed_run",
+            "Task": "tracekit.durable.task",
+            "Tool": "tracekit.tools",
+            "TracekitError": "tracekit.errors",
+            "carry": "tracekit.recording.carry",
+            "decide": "tracekit.durable.api",
+            "idempotency_key": "tracekit.tools",
+            "init": "tracekit.recording.setup",
+            "pending_reviews": "tracekit.durable.api",
+            "plan": "tracekit.durable.api",
+            "resume": "tracekit.durable.api",
+            "resume_async": "tracekit.durable.api",
+            "shutdown": "tracekit.recording.setup",
+            "step": "tracekit.recording.observe",
+            "task": "tracekit.durable.task",
+            "task_scope": "tracekit.durable.scope",
+            "tool": "tracekit.tools",
+        },
+    )
 
 __all__ = [  # noqa: RUF022  sorted as the table above, version last
     "AsyncRun",
     "NotExecuted",
     "OutcomeUnknown",
+    "Plan",
     "Rejected",
+    "Reply",
     "RequiresReview",
     "Retry",
     "Run",
     "SyncRun",
+    "Task",
+    "Tool",
     "TracekitError",
     "carry",
+    "decide",
     "idempotency_key",
     "init",
+    "pending_reviews",
     "plan",
     "resume",
+    "resume_async",
     "shutdown",
     "step",
     "task",
@@ -67,16 +87,3 @@ __all__ = [  # noqa: RUF022  sorted as the table above, version last
     "tool",
     "__version__",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
-    if home is None:
-        raise AttributeError(f"module 'tracekit' has no attribute {name!r}")
-    value = getattr(importlib.import_module(home), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})

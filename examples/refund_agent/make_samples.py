@@ -34,12 +34,18 @@ class Sample:
     """One run: what the customer wrote, and what goes wrong."""
 
     name: str
+    """Of the file; with hyphens, the id of the task."""
     ticket: str = LAMP
     world: tuple[Fault, ...] = ()
     model: tuple[Fault, ...] = ()
     kill_once_booked: bool = False
     resume: bool = False
     probe: str = "on"
+
+    @property
+    def task(self) -> str:
+        """Id of the task, which tells the runs apart where they are listed together."""
+        return self.name.replace("_", "-")
 
 
 HELD = Fault("POST /refunds", "delay", when="after", seconds=60)
@@ -68,13 +74,13 @@ def make(sample: Sample, target: Path) -> None:
             env = os.environ | {"WORLD_URL": world.url, "MODEL_URL": model.base_url}
             env |= {"TRACEKIT_HOME": str(home), "REFUND_PROBE": sample.probe}
             run(
-                ["start", sample.ticket],
+                ["start", sample.ticket, "--task", sample.task],
                 env,
                 until=(lambda: bool(world.happened("refund"))) if sample.kill_once_booked else None,
             )
             world.misbehave()
             if sample.resume:
-                run(["resume", "ticket-77"], env)
+                run(["resume", sample.task], env)
         logs = sorted((home / "traces").glob("*.jsonl"), key=lambda path: path.stat().st_mtime)
         target.write_text("".join(clean(line) for log in logs for line in log.read_text().splitlines()))
 

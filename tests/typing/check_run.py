@@ -6,9 +6,7 @@ from decimal import Decimal
 from typing import Any, assert_type
 
 import tracekit
-from tracekit.durable.reply import Reply
-from tracekit.durable.run import Run
-from tracekit.durable.task import Task
+from tracekit import Reply, Run, Task
 
 
 @tracekit.tool
@@ -63,3 +61,4 @@ assert_type(plain, Task[str])
 assert_type(waiting, Task[int])
 assert_type(plain.start("A-1", task_id="t"), str)
 assert_type(waiting.start("A-1"), int)
+print(tracekit.no_such_name)  # type: ignore[attr-defined]
