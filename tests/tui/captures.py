@@ -10,12 +10,14 @@ import asyncio
 import os
 import re
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from tests.tui.driving import explorer, press, screen_text, settle
-from tests.tui.waiting import waiting_store
+from tests.tui.sample_store import sample_store
 from tracekit import clock
 from tracekit.clock import SystemClock
+from tracekit_analyzers.views import TraceRow
 from tracekit_tui.controller import Controller, open_controller
 from tracekit_tui.recoveries import Recoveries
 
@@ -30,16 +32,22 @@ SAMPLES = (
     "order_not_found",
     "orders_down",
     "model_rate_limited",
+    "real_bad_arguments",
+    "real_circle",
+    "real_cut_off",
+    "real_free_text",
+    "real_too_long",
 )
 """Named, so that a new sample changes no picture."""
-TRACE_OF = "refund_killed.jsonl"
+SHOWN, ALSO_WAITING = "refund-killed", "refund-answer-lost"
+"""Tasks: whose trace the pictures show, and who waits beside it."""
 SIZE = (100, 26)
 KEYS: dict[str, tuple[str, ...]] = {
-    "traces": (),
+    "traces": ("G", *"kkkkkk"),
     "trace": (),
     "verdict": (),
     "recovery": (),
-    "review": (),
+    "review": ("j", "c"),
     "sql": ("f5",),
     "live": (),
 }
@@ -56,29 +64,31 @@ class ClockOfTheLog(SystemClock):
         return self._ns
 
 
-def opened(folder: Path) -> Controller:
-    """The samples, with a store that holds the killed task as waiting for a person."""
+def now_of(rows: Iterable[TraceRow]) -> ClockOfTheLog:
+    """The clock at which all pictures are made."""
+    newest = max(row.started_at for row in rows if row.started_at is not None)
+    return ClockOfTheLog(int((newest.timestamp() + 300) * 1e9))
+
+
+def opened(folder: Path) -> tuple[Controller, list[TraceRow]]:
+    """The samples, with a store in which two of their tasks wait for a person; the shown trace comes first."""
     samples = [Path("sample_traces") / f"{name}.jsonl" for name in SAMPLES]
     controller = open_controller(samples, store=None, app=None, reader=None)
     rows = controller.analysis.traces().rows
-    killed = next(row for row in rows if row.source.file.endswith(TRACE_OF))
-    newest = max(row.started_at for row in rows if row.started_at is not None)
-    with clock.use(ClockOfTheLog(int((newest.timestamp() + 300) * 1e9))):
-        url = waiting_store(folder, task_id=str(killed.task_id), trace_id=killed.trace_id)
+    waiting = [next(row for row in rows if row.task_id == task) for task in (SHOWN, ALSO_WAITING)]
+    with clock.use(now_of(rows)):
+        url = sample_store(folder, controller.analysis, waiting)
     controller.recoveries = Recoveries(url)
     controller.who = "ada"
-    return controller
+    return controller, [*waiting, *rows]
 
 
 async def captures() -> dict[str, str]:
     """Name of each screen to what it shows, walked through in one run of the app."""
     found: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as folder:
-        controller = opened(Path(folder))
-        rows = controller.analysis.traces().rows
-        killed = next(row for row in rows if row.source.file.endswith(TRACE_OF))
-        newest = max(row.started_at for row in rows if row.started_at is not None)
-        with clock.use(ClockOfTheLog(int((newest.timestamp() + 300) * 1e9))):
+        controller, (killed, *rows) = opened(Path(folder))
+        with clock.use(now_of(rows)):
             async with explorer(lambda: controller, size=SIZE) as (app, pilot):
                 for name, keys in KEYS.items():
                     if name != "traces":
@@ -86,6 +96,8 @@ async def captures() -> dict[str, str]:
                         app.go(name)
                         await settle(pilot)
                     await press(pilot, *keys)
+                    app.clear_notifications()
+                    await settle(pilot)
                     found[name] = "\n".join(line.rstrip() for line in screen_text(app).split("\n"))
     return found
 

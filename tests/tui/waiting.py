@@ -27,15 +27,15 @@ KEY = "3c9e" * 8
 ARGUMENTS = b'{"order_id":"A-1024","amount":"99.50"}'
 
 
-def waiting_store(folder: Path, *, task_id: str = TASK, trace_id: str = TRACE) -> str:
+def waiting_store(folder: Path) -> str:
     """Url of a store with one task in review."""
     url = f"sqlite:{folder / 'state.db'}"
     store = open_store(url)
     now = clock.now_ms()
     arguments = PutBlob(digest(ARGUMENTS), ARGUMENTS)
     task = TaskRow(
-        task_id,
-        trace_id,
+        TASK,
+        TRACE,
         "b" * 16,
         "refunds:handle_ticket",
         arguments.hash,
@@ -44,7 +44,7 @@ def waiting_store(folder: Path, *, task_id: str = TASK, trace_id: str = TRACE) -
         updated_ms=now,
     )
     assert store.create(task, [arguments])
-    lease = store.acquire(task_id, owner="worker-1", ttl_s=30)
+    lease = store.acquire(TASK, owner="worker-1", ttl_s=30)
     assert lease is not None
     panel = {
         "goal": "refund A-1024",
@@ -54,15 +54,15 @@ def waiting_store(folder: Path, *, task_id: str = TASK, trace_id: str = TRACE) -
         "options": ["retry", "skip", "done", "edit", "rollback", "abort"],
     }
     review = ReviewRow(
-        "rev-1", task_id, "2", KEY, "effect.unknown", json.dumps(panel), "d" * 32, created_ms=now - 120_000
+        "rev-1", TASK, "2", KEY, "effect.unknown", json.dumps(panel), "d" * 32, created_ms=now - 120_000
     )
     effect = EffectRow(
-        KEY, task_id, "2", 1, "payment.refund", EffectRisk.PAYMENT, False, "d" * 32, arguments.hash,
+        KEY, TASK, "2", 1, "payment.refund", EffectRisk.PAYMENT, False, "d" * 32, arguments.hash,
         EffectStatus.EXECUTED_UNKNOWN, intent_ms=now,
     )  # fmt: skip
     steps = [
-        StepRow(task_id, "1", "c" * 16, 1, StepKind.MODEL, "ask", StepStatus.OK, tokens=900, started_ms=now, finished_ms=now + 2000),
-        StepRow(task_id, "2", "e" * 16, 2, StepKind.TOOL, "payment.refund", StepStatus.UNKNOWN, started_ms=now),
+        StepRow(TASK, "1", "c" * 16, 1, StepKind.MODEL, "ask", StepStatus.OK, tokens=900, started_ms=now, finished_ms=now + 2000),
+        StepRow(TASK, "2", "e" * 16, 2, StepKind.TOOL, "payment.refund", StepStatus.UNKNOWN, started_ms=now),
     ]  # fmt: skip
     writes = [
         *map(PutStep, steps),
