@@ -42,7 +42,7 @@ class ArgumentSchema:
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         from typing import NotRequired, Required
 
-        from pydantic import ConfigDict, TypeAdapter
+        from pydantic import ConfigDict, PydanticUserError, TypeAdapter
         from typing_extensions import TypedDict
 
         self._name = name
@@ -68,7 +68,14 @@ class ArgumentSchema:
             extra="allow" if open_ended else "forbid", arbitrary_types_allowed=True
         )
         self._names = tuple(fields)
-        self._adapter: Any = TypeAdapter(shape)
+        try:
+            self._adapter: Any = TypeAdapter(shape)
+        except (PydanticUserError, TypeError) as error:
+            raise TracekitError(
+                "tool.arguments",
+                f"expected hints that pydantic can check for the arguments of the tool {name!r}, but it says: "
+                f"{error}",
+            ) from error
 
     def json_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments, as tool definitions carry it."""

@@ -6,9 +6,10 @@ import inspect
 import logging
 import threading
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
+from pydantic import Field
 
 import tracekit
 from tracekit.arguments import BadArguments
@@ -142,3 +143,11 @@ async def test_an_async_tool_outside_of_a_task_is_awaited_like_its_function() ->
         return "done"
 
     assert await wait() == "done"
+
+
+def test_a_hint_that_pydantic_cannot_check_is_told_with_the_name_of_the_tool() -> None:
+    def odd(value: Annotated[int, Field(pattern="x+")]) -> None: ...
+
+    with pytest.raises(TracekitError, match="arguments of the tool 'odd'") as told:
+        tracekit.tool(odd).definition()
+    assert told.value.code == "tool.arguments"
