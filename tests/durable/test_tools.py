@@ -146,7 +146,7 @@ async def test_an_async_tool_outside_of_a_task_is_awaited_like_its_function() ->
 
 
 def test_a_hint_that_pydantic_cannot_check_is_told_with_the_name_of_the_tool() -> None:
-    def odd(value: Annotated[int, Field(pattern="x+")]) -> None: ...
+    def odd(value: Annotated[int, Field(discriminator="kind")]) -> None: ...
 
     with pytest.raises(TracekitError, match="arguments of the tool 'odd'") as told:
         tracekit.tool(odd).definition()
