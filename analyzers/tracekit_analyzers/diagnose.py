@@ -130,7 +130,7 @@ class Diagnosing:
 
 
 def _trace_verdict(head: Row, verdict: Verdict, point: Resumable | None) -> TraceVerdict:
-    trace_id, task_id, name, status, count, file, trace_index, started_at, duration_ms = head
+    trace_id, task_id, name, status, count, file, trace_index, started_at, duration_ms, tokens, cost = head
     failed = status in ("error", "killed", "unknown") or verdict.primary is not None
     return TraceVerdict(
         trace_id=trace_id,
@@ -144,6 +144,8 @@ def _trace_verdict(head: Row, verdict: Verdict, point: Resumable | None) -> Trac
         resumable=point if failed else None,
         started_at=None if started_at is None else started_at.replace(tzinfo=UTC),
         duration_ms=duration_ms,
+        tokens=tokens,
+        cost=cost,
     )
 
 

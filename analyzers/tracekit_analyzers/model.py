@@ -183,6 +183,9 @@ class TraceVerdict:
     started_at: datetime | None = None
     """Aware, UTC."""
     duration_ms: float | None = None
+    tokens: int | None = None
+    """Of all its model calls, in and out; None where the log tells none."""
+    cost: float | None = None
 
 
 class FailureClass(Protocol):

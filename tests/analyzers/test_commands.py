@@ -132,18 +132,6 @@ def test_csv_can_be_opened_in_a_spreadsheet(log: Path, capsys: pytest.CaptureFix
     assert rows[0]["task_id"] == "'=cmd()"
 
 
-def test_html_holds_content_as_text_only(log: Path, tmp_path: Path) -> None:
-    page = tmp_path / "report.html"
-    main(["analyze", str(log), "--format", "html", "--output", str(page)])
-
-    text = page.read_text()
-    assert "timeout.no_answer" in text
-    assert "<script" not in text
-    assert "\x1b" not in text
-    assert "http://" not in text
-    assert "https://" not in text
-
-
 def test_junit_names_the_failed_run(torn: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main(["analyze", str(torn), "--format", "junit"])
 

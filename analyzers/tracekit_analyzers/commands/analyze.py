@@ -68,23 +68,23 @@ def run(options: argparse.Namespace) -> int:
     _known(wanted)
     baseline = None if options.baseline is None else _baseline(options.baseline)
     bar = Bar()
-    try:
-        result = _on_spark(options, bar) if options.engine == "spark" else _here(options, bar)
-    finally:
-        bar.clear()
-    result = replace(result, baseline=baseline)
     with ExitStack() as stack:
+        try:
+            result = _on_spark(options, bar) if options.engine == "spark" else _here(options, bar, stack)
+        finally:
+            bar.clear()
+        result = replace(result, baseline=baseline)
         writer(options.format)(result, _target(options.output, options.format, stack))
     return exit_code(result, wanted)
 
 
-def _here(options: argparse.Namespace, bar: Bar) -> Result:
+def _here(options: argparse.Namespace, bar: Bar, stack: ExitStack) -> Result:
     if options.master or options.conf:
         raise UsageError("--master and --conf are for --engine spark")
     judge = None if options.judge is None else judging.named(options.judge)
-    with Engine(options.paths, reader=options.reader, tell=bar) as engine:
-        engine.load()
-        return of(engine, judge=judge)
+    engine = stack.enter_context(Engine(options.paths, reader=options.reader, tell=bar))
+    engine.load()
+    return of(engine, judge=judge)
 
 
 def _baseline(given: str) -> frozenset[str]:

@@ -16,7 +16,7 @@ FORMATS = {
     "jsonl": "as_json",
     "csv": "as_csv",
     "parquet": "as_parquet",
-    "html": "as_html",
+    "html": "html_report",
     "junit": "as_junit",
 }
 """What `--format` takes, and the module of this package that writes it."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.groups import Group, group_id, groups
 from tracekit_analyzers.judging import Judge, judged_by
 from tracekit_analyzers.model import BadLine, Diagnosis, TraceVerdict
+from tracekit_analyzers.reports.steps import ReportSteps
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Result:
     """Ids of the groups of failures that are known; None without a baseline."""
     lost: int = 0
     """Lines that recorders could not write."""
+    report_steps: ReportSteps | None = field(default=None, compare=False)
+    """Asked for steps as long as the analysis is open; None where its steps are elsewhere, as on Spark."""
 
     @property
     def steps(self) -> int:
@@ -72,6 +75,7 @@ def of(engine: Engine, *, judge: Judge | None = None) -> Result:
         bad_count=engine.damage.bad_count,
         skipped=engine.skipped,
         lost=engine.damage.lost,
+        report_steps=ReportSteps(engine.con),
     )
 
 

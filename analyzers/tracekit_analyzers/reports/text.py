@@ -15,6 +15,8 @@ RED, GREEN, YELLOW, DIM, BOLD = "31", "32", "33", "2", "1"
 
 def visible(text: str) -> str:
     """*text* on one line, with control and direction codes made visible."""
+    if text.isprintable():
+        return text
     return "".join(_shown(character) for character in text)
 
 
