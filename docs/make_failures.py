@@ -22,9 +22,22 @@ earliest cause first.
 
 When a refused call was got over: when the same object (an id in its arguments) was dealt with later by an act that
 succeeded; when what was looked for was found in another way; or when the person was told, answered, and the run ended
-properly. It was not got over when nothing more was done and the run was handed over to a person, when the arguments were
-at fault and no later act made it good, or when the run simply ended with the refusal. So a run can have a primary verdict
+properly; a person who was told that a thing is in the wrong state for an act, and left it at that, has settled it. It was
+not got over when nothing more was done and the run was handed over to a person, when the arguments were at fault and no
+later act made it good, or when the run simply ended with the refusal. So a run can have a primary verdict
 although a test of its end state calls it a success: what was asked for could not be done, and was left at that.
+
+A request that failed on its way, one table for the recorder, the recovery and the analysis of any log:
+
+| what became of it | class | may it have been done? |
+|---|---|---|
+| connection refused, host unreachable, no such name, no connection in time | `timeout.unavailable` | no: never sent |
+| connection reset before the first byte had left (the client says so) | `timeout.unavailable` | no: never sent |
+| answered 503 | `timeout.unavailable` | no: the service says so |
+| answered 500, 502, 504 | `timeout.unavailable` | yes: an effect waits to be settled |
+| connection broken: a read, or a log that does not tell whether it was an effect | `timeout.unavailable` | not known, and said so |
+| connection broken after an effect was sent | `timeout.no_answer` | yes: an effect waits to be settled |
+| read time-out, or the tool's own limit | `timeout.no_answer` | yes: an effect waits to be settled |
 
 How noisy cause labels are: two careful labellings of the same 43 failed runs name the same step in 35 % of them. The
 labelled sets are small as well: with 16 to 67 runs each, one run more or less moves a share by 1.5 to 6 points, and the 95 %

@@ -61,7 +61,7 @@ class Failure:
 def classify(error: BaseException, *, is_effect: bool) -> Failure:
     """What *error*, raised by a dispatch, says; for an effect, anything unreadable is unknown."""
     for link in _chain(error):
-        found = _said(link) or _by_status(link) or _marked(link) or _by_name(link)
+        found = _said(link) or _by_status(link) or _marked(link, is_effect) or _by_name(link, is_effect)
         if found is not None:
             return found
     return Failure(Dispatch.NO_ANSWER if is_effect else Dispatch.REJECTED, "tool.error", is_effect, False)
@@ -104,16 +104,13 @@ def mark(error: BaseException, dispatch: Dispatch) -> None:
         setattr(error, _MARK, dispatch)
 
 
-def _marked(error: BaseException) -> Failure | None:
+def _marked(error: BaseException, is_effect: bool) -> Failure | None:
     """What a client's watcher saw: it knows better than the name of the class."""
     match getattr(error, _MARK, None):
         case Dispatch.NOT_SENT:
             return Failure(Dispatch.NOT_SENT, "timeout.unavailable", False, True)
         case Dispatch.NO_ANSWER:
-            late = any("imeout" in cls.__name__ for cls in type(error).__mro__)
-            return Failure(
-                Dispatch.NO_ANSWER, "timeout.no_answer" if late else "timeout.unavailable", True, True
-            )
+            return _lost({cls.__name__ for cls in type(error).__mro__}, is_effect)
     return None
 
 
@@ -127,7 +124,7 @@ def _said(error: BaseException) -> Failure | None:
     return None
 
 
-def _by_name(error: BaseException) -> Failure | None:
+def _by_name(error: BaseException, is_effect: bool) -> Failure | None:
     names = {cls.__name__ for cls in type(error).__mro__}
     if isinstance(error, OSError) and error.errno in (
         errno.ECONNREFUSED,
@@ -137,10 +134,20 @@ def _by_name(error: BaseException) -> Failure | None:
         return Failure(Dispatch.NOT_SENT, "timeout.unavailable", False, True)
     if names & NOT_SENT_NAMES:
         return Failure(Dispatch.NOT_SENT, "timeout.unavailable", False, True)
-    if names & NO_ANSWER_NAMES:
-        late = any("imeout" in name for name in names)
-        return Failure(Dispatch.NO_ANSWER, "timeout.no_answer" if late else "timeout.unavailable", True, True)
-    return None
+    return _lost(names, is_effect) if names & NO_ANSWER_NAMES else None
+
+
+def _lost(names: set[str], is_effect: bool) -> Failure:
+    """
+    The request may have left and nothing came back, by the *names* of its exception and of what that derives from.
+
+    The same table as in docs/failures.md: an effect whose connection broke has had no answer; for a read it is all one
+    whether it got there, so a broken connection is a service that is not there.
+    """
+    has_no_answer = is_effect or any("imeout" in name for name in names)
+    return Failure(
+        Dispatch.NO_ANSWER, "timeout.no_answer" if has_no_answer else "timeout.unavailable", True, True
+    )
 
 
 def _by_status(error: BaseException) -> Failure | None:

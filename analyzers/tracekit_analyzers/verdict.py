@@ -77,6 +77,9 @@ SILENT_RULES = frozenset(
 )
 """The same of rules whose class has others that do show."""
 
+ACCEPTED_RULES = frozenset({"parameter.unknown_reference/respelled"})
+"""Rules about a slip that the tool took as it was meant: told, and got over at once."""
+
 ANSWERS = frozenset({"tool.rejected", "tool.not_found", "tool.exit_code", "parameter.wrong_value"})
 """
 Classes that are an answer as good as any: an agent that was told and came to a proper end got over them, unless the call
@@ -202,6 +205,8 @@ class _Course:
 
     def got_over(self, diagnosis: Diagnosis) -> bool:
         """Whether the agent saw the error and the same operation went well later, or the task as a whole did."""
+        if diagnosis.rule in ACCEPTED_RULES:
+            return True
         step = self._steps.get(diagnosis.failed_step or "")
         if step is None or (_is_silent(diagnosis) and step.step_id not in self._shown):
             return False

@@ -96,7 +96,14 @@ def test_no_answer_is_unknown(client: Any, base: str, path: str) -> None:
     found = classify(raised(client, f"{base}/{path}"), is_effect=True)
 
     assert (found.dispatch, found.is_unknown) == (Dispatch.NO_ANSWER, True)
-    assert found.failure_class == ("timeout.no_answer" if path == "hang" else "timeout.unavailable")
+    assert found.failure_class == "timeout.no_answer"
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_read_whose_connection_broke_found_no_service(client: Any, base: str) -> None:
+    found = classify(raised(client, f"{base}/cut"), is_effect=False)
+
+    assert (found.failure_class, found.is_transient) == ("timeout.unavailable", True)
 
 
 @pytest.mark.parametrize("client", CLIENTS)

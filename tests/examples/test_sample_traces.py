@@ -43,7 +43,7 @@ def test_a_kill_that_a_later_attempt_made_good_is_listed_as_got_over() -> None:
 @pytest.mark.parametrize(
     ("name", "code", "step"),
     [
-        ("refund_answer_lost", "timeout.unavailable", 7),
+        ("refund_answer_lost", "timeout.no_answer", 7),
         ("refund_rejected", "tool.rejected", 7),
         ("order_not_found", "tool.not_found", 3),
         ("orders_down", "timeout.unavailable", 3),

@@ -8,9 +8,10 @@ WITH needs AS (
   FROM good_calls g JOIN steps s USING (trace_id, step_id) LEFT JOIN askers a USING (trace_id, step_id)
   WHERE NOT only_reads(g.tool_name)
 ), state_refusals AS (
-  -- The state that a refusal asks for: `non-pending order`, `order is not open`.
-  SELECT trace_id, step_id, seq, tool_name, said, regexp_extract(lower(said), '\b(?:non-|no longer |is not |not |isn''t )([a-z]{4,})\b', 1) AS state
-  FROM signals WHERE kind = 'tool' AND code IN ('parameter.wrong_value', 'tool.rejected')
+  -- Whoever was told of a refusal and left it at that wanted it no more.
+  SELECT g.trace_id, g.step_id, g.seq, g.tool_name, g.said, state_asked_for(lower(g.said)) AS state
+  FROM signals g SEMI JOIN left_undone u ON u.trace_id = g.trace_id AND u.step_id = g.step_id
+  WHERE g.kind = 'tool' AND g.code IN ('parameter.wrong_value', 'tool.rejected')
 ), closed_off AS (
   SELECT r.trace_id, r.step_id, r.seq, r.tool_name, r.said, r.state, a.step_id AS act, a.asked_step, a.seq AS act_seq, a.tool_name AS act_tool,
     n.key, n.value, before.step_id AS before_step, before.path AS before_path

@@ -49,24 +49,40 @@ WITH told AS (
   SELECT c.trace_id, c.step_id, c.path FROM candidates c JOIN steps s ON s.trace_id = c.trace_id AND s.seq < c.seq
   WHERE contains(lower(s.output_text), lower(c.value)) AND s.kind <> 'model'
      OR s.kind IN ('task', 'agent', 'step') AND contains(lower(s.input::VARCHAR), lower(c.value))
+), respelled AS (
+  -- The same id without the sign before or behind it was given: nobody invented it.
+  SELECT c.trace_id, c.step_id, c.path, min_by(m.origin_step, m.seq) AS origin_step,
+    any_value(trim(regexp_replace(c.value, '^\W+|\W+$', '', 'g'))) AS given_value
+  FROM candidates c JOIN (
+    SELECT trace_id, NULL AS origin_step, seq, text FROM messages WHERE role IN ('user', 'system', 'tool', 'developer', 'human')
+    UNION ALL SELECT trace_id, step_id, seq, output_text FROM steps WHERE kind <> 'model' AND output_text IS NOT NULL
+  ) m ON m.trace_id = c.trace_id AND m.seq <= c.seq
+  WHERE regexp_matches(c.value, '^\W|\W$') AND m.origin_step IS DISTINCT FROM c.step_id
+    AND regexp_matches(lower(m.text), '(^|\W)' || lower(regexp_replace(c.value, '^\W+|\W+$', '', 'g')) || '($|\W)')
+  GROUP BY c.trace_id, c.step_id, c.path
 ), offered AS (
   SELECT c.trace_id, c.step_id, c.path, min(l.value) AS value, min_by(l.step_id, l.value) AS step_id_of_value
   FROM candidates c JOIN leaves l ON l.trace_id = c.trace_id AND l.seq < c.seq AND l.side = 'output' AND lower(l.key) = c.key AND l.value <> c.value
   GROUP BY c.trace_id, c.step_id, c.path
 ), invented AS (
-  SELECT c.*, o.value AS offered_value, o.step_id_of_value, g.said
+  SELECT c.*, o.value AS offered_value, o.step_id_of_value, g.said, w.given_value, w.origin_step,
+    CASE WHEN g.said IS NOT NULL THEN 'refused' WHEN w.given_value IS NOT NULL THEN 'respelled' ELSE 'no_source' END AS rule
   FROM candidates c ANTI JOIN heard h ON h.trace_id = c.trace_id AND h.step_id = c.step_id AND h.path = c.path
   LEFT JOIN offered o ON o.trace_id = c.trace_id AND o.step_id = c.step_id AND o.path = c.path
+  LEFT JOIN respelled w ON w.trace_id = c.trace_id AND w.step_id = c.step_id AND w.path = c.path
   LEFT JOIN signals g ON g.trace_id = c.trace_id AND g.step_id = c.step_id
   QUALIFY row_number() OVER (PARTITION BY c.trace_id, c.step_id ORDER BY c.path) = 1
 )
 SELECT i.trace_id, i.step_id AS failed_step, coalesce(a.asked_step, i.step_id) AS cause_step,
-  sure('parameter.unknown_reference/' || CASE WHEN i.said IS NULL THEN 'no_source' ELSE 'refused' END) AS confidence,
-  'parameter.unknown_reference/' || CASE WHEN i.said IS NULL THEN 'no_source' ELSE 'refused' END AS rule,
-  i.key || ' ' || i.value || ' of ' || i.tool_name || ' stands in no earlier output, user or system text' AS message,
+  sure('parameter.unknown_reference/' || i.rule) AS confidence, 'parameter.unknown_reference/' || i.rule AS rule,
+  i.key || ' ' || i.value || ' of ' || i.tool_name || CASE WHEN i.given_value IS NULL THEN ' stands in no earlier output, user or system text'
+    ELSE ' was given as ' || i.given_value END AS message,
   list_filter([
-    fact(i.step_id, 'no earlier output, user or system text holds this id', replace(i.path, '$', '$.input'), i.value),
-    CASE WHEN i.peer_value IS NOT NULL THEN fact(i.peer_step, 'an id of the same shape that does have a source', NULL, i.peer_value)
+    fact(i.step_id, CASE WHEN i.given_value IS NULL THEN 'no earlier output, user or system text holds this id'
+      ELSE 'no earlier output, user or system text holds this id in this spelling' END, replace(i.path, '$', '$.input'), i.value),
+    CASE WHEN i.given_value IS NOT NULL THEN fact(i.origin_step, 'the id as it was given', NULL, i.given_value) END,
+    CASE WHEN i.given_value IS NOT NULL THEN NULL
+         WHEN i.peer_value IS NOT NULL THEN fact(i.peer_step, 'an id of the same shape that does have a source', NULL, i.peer_value)
          ELSE fact(NULL, i.good || ' ids of this shape in this log do have a source', NULL, i.shape) END,
     CASE WHEN i.offered_value IS NOT NULL THEN fact(i.step_id_of_value, 'what an earlier output offered under that name', NULL, i.offered_value) END,
     CASE WHEN i.said IS NOT NULL THEN fact(i.step_id, 'the tool answered', '$.output', i.said) END], lambda f: f IS NOT NULL) AS evidence

@@ -1,13 +1,13 @@
 """
-A request was sent and nothing came back before its limit; it may have been carried out all the same.
+A request was sent and no answer came back; it may have been carried out all the same.
 
 A bad trace:
 
     tool  refund(order_id="A-17")   started 12:00:01
     tool  refund                    unknown, 12:00:11, ReadTimeout
 
-Evidence: the step started, holds no output, and was closed at its limit or by a time-out exception; or its effect
-stands as `executed_unknown` in the ledger.
+Evidence: the step started, holds no output, and was closed at its limit or by a time-out exception; or the connection
+of an effect broke after the request was sent; or its effect stands as `executed_unknown` in the ledger.
 
 What to do: a read is tried again after a wait. A payment is settled first: ask the service by probe or by key
 whether it happened. No answer is not a refusal.

@@ -1,13 +1,15 @@
 """
-The service answered with a 5xx status, refused or dropped the connection, or its name could not be found.
+The service was not there: it answered with a 5xx status, it refused the connection, or its name could not be found.
 
 A bad trace:
 
     tool  find_order   error  ConnectError: connection refused
 
-Evidence: the status or the exception; a refused connection was never sent, a reset one may have been.
+Evidence: the status or the exception, and what it tells of the request: never sent (refused, unreachable, no such
+name, no connection in time), answered (a 5xx status), or not known (a connection that broke). An effect that was sent
+and whose answer was then lost is `timeout.no_answer`.
 
-What to do: try again after a wait, then the declared fallback. After a reset of an effect, settle it first.
+What to do: try again after a wait, then the declared fallback. A 5xx other than 503 may have come after the work was done.
 """
 
 from __future__ import annotations

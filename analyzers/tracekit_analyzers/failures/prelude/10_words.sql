@@ -32,6 +32,10 @@ CREATE OR REPLACE TEMP MACRO says_status(said, digits) AS
   regexp_matches(said, '(status|code|http|error)\W{0,3}(code)?\W{0,12}' || digits || '\b')
   OR regexp_matches(said, '(^|\D)' || digits || ' ?:? ?(client|server|internal|bad|service|gateway|too many|not found|unauthori|forbidden|unprocessable|payment|conflict|gone)');
 
+-- Whether a connection that stood broke, so that the request may have left: reset, closed, cut off; never refused.
+CREATE OR REPLACE TEMP MACRO connection_broke(said) AS
+  regexp_matches(said, 'connection (was )?(reset|aborted|closed|lost)|connection(reset|aborted)error|econn(reset|aborted)|broken ?pipe|socket hang up|remote end closed|remotedisconnected|server ?disconnected|remoteprotocolerror|(httpx|httpcore|_exceptions)\.(read|write)error|incomplete ?read|without (sending )?(any |a )?(response|reply|answer)');
+
 -- Failure code for what an error text says, in lower case; null when it says nothing that decides.
 -- The order is that of certainty: what the transport says comes before what the tool says about its arguments.
 CREATE OR REPLACE TEMP MACRO worded_code(said) AS CASE
@@ -45,7 +49,8 @@ CREATE OR REPLACE TEMP MACRO worded_code(said) AS CASE
     THEN 'context.overflow'
   WHEN says_status(said, '429') OR regexp_matches(said, 'too many requests|rate.?limit|quota (exceeded|reached)|exceeded your.{0,20}quota|throttl|resource.?exhausted|ratelimit|过于频繁|频率限制|trop de requ|zu viele anfragen|demasiadas solicitudes|troppe richieste')
     THEN 'timeout.rate_limited'
-  WHEN says_status(said, '50\d') OR says_status(said, '52\d') OR regexp_matches(said, 'internal server error|bad gateway|service.{0,12}unavailable|gateway.?time-?out|connection (was )?(refused|reset|aborted|closed)|connect(ion)?.?error|econn(refused|reset|aborted)|name resolution|name or service not known|getaddrinfo|network is unreachable|host.{0,8}unreachable|temporarily unavailable|overloaded|broken pipe|remote end closed|server disconnected|remoteprotocolerror|apiconnection|(service|dienst|servi[cç][ioe]o?) .{0,20}(indisponible|nicht (verfügbar|erreichbar)|indisponível|no disponible|non disponibile)|服务不可用|连接失败|无法连接')
+  WHEN says_status(said, '50\d') OR says_status(said, '52\d') OR regexp_matches(said, 'internal server error|bad gateway|service.{0,12}unavailable|gateway.?time-?out|connection (was )?refused|connect(ion)?.?error|connect.?timeout|pool.?timeout|connection to .{1,80} timed out|econnrefused|name resolution|name or service not known|getaddrinfo|network is unreachable|host.{0,8}unreachable|temporarily unavailable|overloaded|apiconnection|(service|dienst|servi[cç][ioe]o?) .{0,20}(indisponible|nicht (verfügbar|erreichbar)|indisponível|no disponible|non disponibile)|服务不可用|连接失败|无法连接')
+    OR connection_broke(said)
     THEN 'timeout.unavailable'
   WHEN regexp_matches(said, 'timed? ?-?out|timeout|deadline.?exceeded|no (answer|response|reply) (came|within|was received|from)|outcomeunknown|outcome unknown|超时|タイムアウト|délai .{0,30}(dépassé|expiré)|zeitüberschreitung|tiempo de espera|tempo esgotado|tempo scaduto|время ожидания')
     THEN 'timeout.no_answer'

@@ -96,6 +96,9 @@ WITH heads AS (
 SELECT * EXCLUDE (worded),
   CASE
     WHEN (effect_status = 'executed_unknown' OR status = 'unknown') AND coalesce(worded, '') NOT LIKE 'timeout.%' THEN 'timeout.no_answer'
+    -- Sent, then lost: nobody was found away, the answer was. A server's own status says more than the line that broke after it.
+    WHEN (effect_status = 'executed_unknown' OR status = 'unknown') AND worded = 'timeout.unavailable' AND connection_broke(lower(said))
+      AND NOT says_status(lower(said), '5\d\d') THEN 'timeout.no_answer'
     -- The output of a command is full of words: only its exit code and how it was stopped count. 124 is that of `timeout`.
     WHEN shown_by = 'exit_code' THEN
       CASE WHEN exit_code = 124 OR regexp_matches(lower(left(said, 300)), '\b(command|process|execution|script)\b.{0,200}\btimed out|has been killed') THEN 'timeout.no_answer' ELSE 'tool.exit_code' END

@@ -6,6 +6,10 @@ CREATE OR REPLACE TEMP MACRO only_reads(tool) AS coalesce(regexp_matches(lower(t
 CREATE OR REPLACE TEMP MACRO hands_over(tool) AS coalesce(regexp_matches(lower(tool),
   '(transfer|hand_?(over|off)|escalate|forward)\w*_(human|person|operator|support|supervisor)|human_(agent|operator)|ask_human'), false);
 
+-- The state that a refusal, in lower case, asks for: `non-pending order`, `order is not open`; empty where it asks for none.
+CREATE OR REPLACE TEMP MACRO state_asked_for(said) AS
+  regexp_extract(said, '\b(?:non-|no longer |is not |not |isn''t )([a-z]{4,})\b', 1);
+
 -- One row: an id that a call's arguments name. Only in traces with a refused call.
 CREATE OR REPLACE TEMP TABLE named_ids AS
 WITH refused AS (
@@ -24,11 +28,13 @@ FROM steps s ANTI JOIN signals g ON g.trace_id = s.trace_id AND g.step_id = s.st
 WHERE s.kind = 'tool' AND s.status = 'ok' AND NOT closes_run(s.tool_name) AND NOT hands_over(s.tool_name);
 
 -- One row: a refused call that nothing made good: no later act on the same object, and either the run was handed over to a
--- person, or the arguments were at fault, or nobody answered after the refusal: then the run simply ended with it.
+-- person, or the arguments were at fault, or nobody answered after the refusal: then the run simply ended with it. A person who
+-- was told that a thing is in the wrong state for it, and left it at that, has settled it.
 CREATE OR REPLACE TEMP TABLE left_undone AS
 WITH refused AS (
-  SELECT trace_id, step_id, seq, tool_name, code FROM signals
-  WHERE kind = 'tool' AND code IN ('tool.rejected', 'tool.not_found', 'parameter.wrong_value')
+  SELECT trace_id, step_id, seq, tool_name, code,
+    code = 'parameter.wrong_value' AND state_asked_for(lower(said)) = '' AS wrong_arguments
+  FROM signals WHERE kind = 'tool' AND code IN ('tool.rejected', 'tool.not_found', 'parameter.wrong_value')
 ), same_object AS (
   SELECT n.trace_id, n.key, n.value, max(n.seq) AS seq FROM named_ids n JOIN good_calls g USING (trace_id, step_id)
   WHERE NOT only_reads(g.tool_name) GROUP BY ALL
@@ -56,4 +62,4 @@ WHERE NOT coalesce(o.seq > r.seq, false)
   -- What was looked for and not there was got over by any other way that led on; so was a refusal that names no object.
   AND NOT (coalesce(o.ids, 0) = 0 AND coalesce(t.seq > r.seq, false))
   AND NOT ((r.code = 'tool.not_found' OR only_reads(r.tool_name)) AND coalesce(a.seq > r.seq, false))
-  AND (coalesce(h.seq > r.seq, false) OR r.code = 'parameter.wrong_value' OR NOT coalesce(u.seq > r.seq, false));
+  AND (coalesce(h.seq > r.seq, false) OR r.wrong_arguments OR NOT coalesce(u.seq > r.seq, false));
