@@ -2,12 +2,14 @@
 Where in a task a call stands: the path of its scope and its number there.
 
 The main scope counts `1`, `2`, `3`; a child task of asyncio gets a scope of its own, numbered when it is created, so
-the order in which parallel work *finishes* changes no place. A thread has no such moment and must name its branch.
+the order in which parallel work *finishes* changes no place. So does what `asyncio.to_thread` runs, since whoever
+called it waits for it. Any other thread has no such moment and must name its branch.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import itertools
 import threading
 import weakref
@@ -66,6 +68,8 @@ class _Entered:
 
 
 _context: ContextVar[_Entered | None] = ContextVar("tracekit_scope", default=None)
+_of_task: ContextVar[Scope | None] = ContextVar("tracekit_task_scope", default=None)
+"""The scope of the asyncio task whose context this is: what a thread of `asyncio.to_thread` inherits."""
 _by_task: weakref.WeakKeyDictionary[asyncio.Task[Any], Scope] = weakref.WeakKeyDictionary()
 
 
@@ -78,8 +82,18 @@ def current_scope(owner: object) -> Scope | None:
     if scope.thread is None:
         scope.thread = here
     if scope.thread != here:
-        raise unnamed_thread()
+        if not _is_worker_of_asyncio():
+            raise unnamed_thread()
+        scope = scope.child()
+        scope.thread = here
+        # The context is a copy that `to_thread` made for this one call.
+        _context.set(_Entered(scope, None))
     return scope
+
+
+def _is_worker_of_asyncio() -> bool:
+    """Whether this thread belongs to a loop's default executor; what runs there with our context, `to_thread` started."""
+    return threading.current_thread().name.startswith("asyncio_")
 
 
 def unnamed_thread() -> TracekitError:
@@ -97,8 +111,8 @@ def _scope_here() -> Scope | None:
     if inner is not None and inner.task is task:
         return inner.scope
     if task is not None:
-        return _by_task.get(task)
-    return inner.scope if inner is not None else None
+        return _by_task.get(task) or _of_task.get()
+    return inner.scope if inner is not None else _of_task.get()
 
 
 def _current_task() -> asyncio.Task[Any] | None:
@@ -131,10 +145,18 @@ class TaskFactory:
 
     def __call__(self, loop: asyncio.AbstractEventLoop, coro: Any, **options: Any) -> Any:
         parent = _scope_here()
-        made = self.inner(loop, coro, **options) if self.inner else asyncio.Task(coro, loop=loop, **options)
-        if parent is not None and isinstance(made, asyncio.Task):
-            _by_task[made] = parent.child()
+        if parent is None:
+            return self._made(loop, coro, options)
+        scope = parent.child()
+        context = contextvars.copy_context()
+        context.run(_of_task.set, scope)
+        made = context.run(self._made, loop, coro, options)
+        if isinstance(made, asyncio.Task):
+            _by_task[made] = scope
         return made
+
+    def _made(self, loop: asyncio.AbstractEventLoop, coro: Any, options: dict[str, Any]) -> Any:
+        return self.inner(loop, coro, **options) if self.inner else asyncio.Task(coro, loop=loop, **options)
 
 
 @contextmanager
@@ -149,9 +171,11 @@ def numbered_tasks(loop: asyncio.AbstractEventLoop, scope: Scope) -> Iterator[No
     before = _by_task.get(task) if task is not None else None
     if task is not None:
         _by_task[task] = scope
+    token = _of_task.set(scope)
     try:
         yield
     finally:
+        _of_task.reset(token)
         factory.users -= 1
         if task is not None:
             if before is None:
