@@ -89,7 +89,7 @@ MADE = {
         "GatherText",
         "Migration",
     ),
-    *("CapturedSteps", "Fault", "Faults", "ModelServer", "SettableClock", "World"),
+    *("CapturedSteps", "Fault", "Faults", "ModelServer", "SettableClock", "Turn", "World"),
     *("Engine", "Session", "Opinion"),
 }
 """Classes whose objects a user makes; those of the others are given."""

@@ -211,15 +211,15 @@ class Session:
         return Page(tuple(map(rows.trace_row, found)), offset, counted[0][1], counted[0][0])
 
     def trace(self, trace_id: str) -> TraceRow | None:
-        """One trace; a unique prefix of the id will do."""
+        """One trace, by the beginning of its id, by its task or by its name, where no other has the same."""
         whole = self._whole_id(trace_id)
         found = self._ask(f"select {rows.TRACE_COLUMNS} from log.trace_rows t where trace_id = ?", (whole,))
         return rows.trace_row(found[0]) if found else None
 
     def _whole_id(self, trace_id: str) -> str:
-        """The id that *trace_id* is the only beginning of, or *trace_id* itself."""
+        """The id of the one trace that *trace_id* is the id, a beginning of it, the task or the name of; else itself."""
         found = self._ask(
-            "select trace_id from log.trace_rows where trace_id = ? or starts_with(trace_id, ?) or task_id = ? "
+            "select trace_id from log.trace_rows where starts_with(trace_id, ?) or task_id = ? or (task_id is null and name = ?) "
             "order by trace_id <> ?, trace_id limit 2",
             (trace_id, trace_id, trace_id, trace_id),
         )

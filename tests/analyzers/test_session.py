@@ -135,12 +135,13 @@ def test_traces_are_sorted_and_paged(session: Session) -> None:
         session.traces(sort="drop table")
 
 
-def test_a_trace_is_found_by_the_beginning_of_its_id_or_by_its_task(session: Session) -> None:
-    for name in (BAD, "abab", "ticket-77"):
+def test_a_trace_is_found_by_the_beginning_of_its_id_or_by_what_the_list_calls_it(session: Session) -> None:
+    for name, trace_id in ((BAD, BAD), ("abab", BAD), ("ticket-77", BAD), ("weekly report", GOOD)):
         row = session.trace(name)
         assert row is not None
-        assert row.trace_id == BAD
+        assert row.trace_id == trace_id
     assert session.trace("ffff") is None
+    assert session.trace("refund") is None
 
 
 def test_steps_stand_in_the_order_of_the_tree_under_placeholders_of_missing_parents(session: Session) -> None:

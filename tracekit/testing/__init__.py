@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tracekit.testing.captured import CapturedSteps
     from tracekit.testing.faults import POINTS, Faults, RateLimited, killing
     from tracekit.testing.loopback import Answer, App, Fault, Request, serve
-    from tracekit.testing.model_server import ModelServer
+    from tracekit.testing.model_server import ModelServer, Turn
     from tracekit.testing.service import Service
     from tracekit.testing.settable_clock import SettableClock
     from tracekit.testing.world import World
@@ -29,6 +29,7 @@ else:
             "Request": "tracekit.testing.loopback",
             "Service": "tracekit.testing.service",
             "SettableClock": "tracekit.testing.settable_clock",
+            "Turn": "tracekit.testing.model_server",
             "World": "tracekit.testing.world",
             "killing": "tracekit.testing.faults",
             "serve": "tracekit.testing.loopback",
@@ -47,6 +48,7 @@ __all__ = [
     "Request",
     "Service",
     "SettableClock",
+    "Turn",
     "World",
     "killing",
     "serve",

@@ -2,21 +2,26 @@
 A scripted model behind an OpenAI-compatible chat endpoint on loopback, so that any real client can talk to it.
 
 `POST /v1/chat/completions` (also `"stream": true`), `POST /v1/messages` (Anthropic's, without streams) and
-`GET /v1/models`. The policy reads the messages as a model
-would: it asks for the next tool whose answer it has not seen, with arguments taken from earlier answers, and ends
-with a text. The same messages give the same reply, byte for byte.
+`GET /v1/models`. The policy of the refund talk reads the messages as a model would: it asks for the next tool whose answer
+it has not seen, with arguments taken from earlier answers, and ends with a text. The same messages give the same reply,
+byte for byte.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import inspect
 import json
+import os
 import re
-from collections.abc import Iterator, Sequence
+import runpy
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tracekit.errors import TracekitError
 from tracekit.testing.loopback import Answer, Request, serve
 from tracekit.testing.messages_wire import as_message, chat_messages
 from tracekit.testing.service import Service
@@ -33,6 +38,10 @@ class Turn:
     text: str | None = None
     tool: str | None = None
     arguments: dict[str, Any] | None = None
+
+
+Policy = Callable[[Sequence[Message]], Turn | Message]
+"""What a model says to these messages: a turn, or an assistant's message as it is."""
 
 
 def refund_policy(messages: Sequence[Message]) -> Turn:
@@ -105,7 +114,10 @@ def _order_id(messages: Sequence[Message]) -> str | None:
 
 
 class ModelApp:
-    """Answers as the chat completions endpoint does."""
+    """Answers as the chat completions endpoint does; *policy* says what."""
+
+    def __init__(self, policy: Policy = refund_policy) -> None:
+        self._policy = policy
 
     def answer(self, request: Request) -> Answer:
         match request.method, request.path:
@@ -123,7 +135,7 @@ class ModelApp:
         messages = body.get("messages") if isinstance(body, dict) else None
         if not isinstance(messages, list) or not messages:
             return _error("expected a list of messages in 'messages'", 400)
-        completion = complete(messages, refund_policy(messages), model=str(body.get("model", MODEL)))
+        completion = complete(messages, self._policy(messages), model=str(body.get("model", MODEL)))
         if not body.get("stream"):
             return Answer(completion)
         with_usage = bool((body.get("stream_options") or {}).get("include_usage"))
@@ -133,7 +145,7 @@ class ModelApp:
         messages = chat_messages(body) if isinstance(body, dict) else []
         if not messages or body.get("stream"):
             return _error("expected messages without 'stream'", 400)
-        completion = complete(messages, refund_policy(messages), model=str(body.get("model", MODEL)))
+        completion = complete(messages, self._policy(messages), model=str(body.get("model", MODEL)))
         return Answer(as_message(completion))
 
 
@@ -143,14 +155,12 @@ def _error(message: str, status: int) -> Answer:
     )
 
 
-def complete(messages: Sequence[Message], turn: Turn, *, model: str) -> dict[str, Any]:
+def complete(messages: Sequence[Message], turn: Turn | Message, *, model: str) -> dict[str, Any]:
     """A `chat.completion` object that says *turn*; ids are taken from the messages, so that they repeat."""
     asked = json.dumps(messages, sort_keys=True, ensure_ascii=False)
     name = hashlib.blake2b(asked.encode(), digest_size=8).hexdigest()
-    message: Message = {"role": "assistant", "content": turn.text, "refusal": None}
-    if turn.tool is not None:
-        function = {"name": turn.tool, "arguments": json.dumps(turn.arguments, ensure_ascii=False)}
-        message["tool_calls"] = [{"id": f"call_{name}", "type": "function", "function": function}]
+    # not by `Turn`: run as a program, this module is there twice
+    message = {"role": "assistant", **turn} if isinstance(turn, dict) else _said(turn, f"call_{name}")
     spent = len(asked) // 4, len(json.dumps(message)) // 4
     return {
         "id": f"chatcmpl-{name}",
@@ -161,12 +171,20 @@ def complete(messages: Sequence[Message], turn: Turn, *, model: str) -> dict[str
             {
                 "index": 0,
                 "message": message,
-                "finish_reason": "stop" if turn.tool is None else "tool_calls",
+                "finish_reason": "tool_calls" if message.get("tool_calls") else "stop",
                 "logprobs": None,
             }
         ],
         "usage": {"prompt_tokens": spent[0], "completion_tokens": spent[1], "total_tokens": sum(spent)},
     }
+
+
+def _said(turn: Turn, call_id: str) -> Message:
+    message: Message = {"role": "assistant", "content": turn.text, "refusal": None}
+    if turn.tool is not None:
+        function = {"name": turn.tool, "arguments": json.dumps(turn.arguments, ensure_ascii=False)}
+        message["tool_calls"] = [{"id": call_id, "type": "function", "function": function}]
+    return message
 
 
 def stream(completion: dict[str, Any], *, with_usage: bool) -> Iterator[str]:
@@ -183,7 +201,7 @@ def stream(completion: dict[str, Any], *, with_usage: bool) -> Iterator[str]:
 
 
 def _deltas(message: Message) -> Iterator[dict[str, Any]]:
-    for piece in _pieces(message["content"] or ""):
+    for piece in _pieces(message.get("content") or ""):
         yield {"content": piece}
     for index, call in enumerate(message.get("tool_calls") or []):
         function = {"name": call["function"]["name"], "arguments": ""}
@@ -203,9 +221,19 @@ def _chunk(head: dict[str, Any], choices: list[dict[str, Any]], **more: Any) -> 
 
 
 class ModelServer(Service):
-    """The scripted model in a process of its own; `base_url` is what an OpenAI client takes."""
+    """
+    The scripted model in a process of its own; `base_url` is what an OpenAI client takes.
+
+    Args:
+        policy: A function at the top of a module or script of yours: gets the messages and gives the next `Turn`, or an
+            assistant's message as it is (several tool calls, arguments that are no JSON). Without it the model is the
+            refund agent's. The process loads the function's file anew.
+    """
 
     module = "tracekit.testing.model_server"
+
+    def __init__(self, *arguments: str, policy: Policy | None = None) -> None:
+        super().__init__(*arguments, *(("--policy", _place_of(policy)) if policy else ()))
 
     @property
     def base_url(self) -> str:
@@ -213,11 +241,33 @@ class ModelServer(Service):
         return f"{self.url}/v1"
 
 
+def _place_of(policy: Policy) -> str:
+    """`FILE:NAME`, by which another process finds *policy*; raises for what it could not find there."""
+    file, name = inspect.getsourcefile(policy), getattr(policy, "__qualname__", "")
+    if not file or not name.isidentifier():
+        raise TracekitError(
+            "testing.policy",
+            f"expected a function at the top of a module or script as policy, got {policy!r}",
+        )
+    return f"{os.path.abspath(file)}:{name}"
+
+
+def _policy_at(place: str) -> Policy:
+    file, _, name = place.rpartition(":")
+    sys.path.insert(0, os.path.dirname(file))
+    policy: Policy = runpy.run_path(file, run_name="tracekit_policy")[name]
+    return policy
+
+
 def main() -> None:
     """Serve the scripted model until standard input closes."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    serve(ModelApp(), port=parser.parse_args().port)
+    parser.add_argument(
+        "--policy", metavar="FILE:NAME", help="a function that says the next turn; the refund talk"
+    )
+    options = parser.parse_args()
+    serve(ModelApp(_policy_at(options.policy) if options.policy else refund_policy), port=options.port)
 
 
 if __name__ == "__main__":

@@ -44,12 +44,12 @@ def opened(paths: Sequence[str], reader: str | None, *, diagnose: bool = True) -
 
 
 def chosen(session: Session, name: str) -> TraceRow:
-    """The trace whose id begins with *name*, or whose task has that id; raises `UsageError` with near ones."""
+    """The trace whose id begins with *name*, or whose task or name it is; raises `UsageError` with others."""
     row = session.trace(name)
     if row is not None:
         return row
     page = session.traces(limit=5)
-    known = ", ".join(found.task_id or found.trace_id[:12] for found in page.rows)
+    known = ", ".join(f"{found.trace_id[:8]} ({found.task_id or found.name})" for found in page.rows)
     raise UsageError(
-        f"no single trace begins with {name!r}; {page.total} traces here, such as {known or 'none'}"
+        f"expected the id, task or name of one trace, got {name!r}; {page.total} traces here, such as {known or 'none'}"
     )
