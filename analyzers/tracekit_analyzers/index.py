@@ -11,11 +11,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
@@ -67,21 +69,13 @@ def path_of(log: Path) -> Path:
 def find(log: Path, columns: Iterable[str]) -> Index | None:
     """The index of *log*, if there is one that fits the log as it is now and holds *columns*."""
     path = path_of(log)
-    if not path.is_file():
-        return None
-    try:
-        with duckdb.connect(str(path), read_only=True) as con:
-            row = con.execute(
-                "select shape, engine, bytes, modified_ns, edges, columns from about"
-            ).fetchone()
-    except duckdb.Error:
-        return None
+    row = _about(path, "shape, engine, bytes, modified_ns, edges, columns")
     if row is None or row[0] != SHAPE or row[1] != duckdb.__version__:
         return None
-    stat = log.stat()
+    now = log.stat()
     covered, modified_ns, held = int(row[2]), int(row[3]), tuple(row[5])
-    unchanged = stat.st_size == covered and stat.st_mtime_ns == modified_ns
-    grown = covered < stat.st_size <= covered + MOST_GROWN
+    unchanged = now.st_size == covered and now.st_mtime_ns == modified_ns
+    grown = covered < now.st_size <= covered + MOST_GROWN
     if not (unchanged or grown) or edges(log, covered) != row[4] or not set(columns) <= set(held):
         return None
     return Index(path, held, covered)
@@ -89,12 +83,28 @@ def find(log: Path, columns: Iterable[str]) -> Index | None:
 
 def columns_before(log: Path) -> tuple[str, ...]:
     """Columns that the index of *log* holds, whether it still fits or not: they will be asked for again."""
+    row = _about(path_of(log), "shape, columns")
+    return tuple(row[1]) if row and row[0] == SHAPE else ()
+
+
+def _about(path: Path, columns: str) -> tuple[Any, ...] | None:
+    """What the index at *path* says of itself; None when there is none that we wrote."""
+    if not _is_ours(path):
+        return None
     try:
-        with duckdb.connect(str(path_of(log)), read_only=True) as con:
-            row = con.execute("select columns from about where shape = ?", [SHAPE]).fetchone()
+        with duckdb.connect(str(path), read_only=True, config={"enable_external_access": "false"}) as con:
+            return con.execute(f"select {columns} from about").fetchone()
     except duckdb.Error:
-        return ()
-    return tuple(row[0]) if row else ()
+        return None
+
+
+def _is_ours(path: Path) -> bool:
+    """Whether *path* is a file that only this user can have written: others may write into the folder of a log too."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    return stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
 def make(con: duckdb.DuckDBPyConnection, log: Path, columns: tuple[str, ...], fill: Fill) -> Index | None:
@@ -103,7 +113,7 @@ def make(con: duckdb.DuckDBPyConnection, log: Path, columns: tuple[str, ...], fi
 
     The log must not end in the middle of a line.
     """
-    stat = log.stat()
+    before = log.stat()
     try:
         # A folder of our own hides the unfinished file from others until it has its mode.
         folder = Path(tempfile.mkdtemp(prefix=".tracekit-", dir=log.parent))
@@ -119,14 +129,14 @@ def make(con: duckdb.DuckDBPyConnection, log: Path, columns: tuple[str, ...], fi
             [
                 SHAPE,
                 duckdb.__version__,
-                stat.st_size,
-                stat.st_mtime_ns,
-                edges(log, stat.st_size),
+                before.st_size,
+                before.st_mtime_ns,
+                edges(log, before.st_size),
                 list(columns),
             ],
         )
         con.execute("detach made_index")
-        if log.stat().st_size < stat.st_size:
+        if log.stat().st_size < before.st_size:
             return None
         made.chmod(0o600)
         os.replace(made, path_of(log))
@@ -137,7 +147,7 @@ def make(con: duckdb.DuckDBPyConnection, log: Path, columns: tuple[str, ...], fi
         return None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return Index(path_of(log), columns, stat.st_size)
+    return Index(path_of(log), columns, before.st_size)
 
 
 def edges(log: Path, size: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -10,10 +11,11 @@ from typing import Any
 
 import duckdb
 
-from tracekit_analyzers import console, database, filtering, relate, rows, tree
+from tracekit_analyzers import console, database, filtering, increment, relate, rows, tree
 from tracekit_analyzers.engine import Engine, silent
-from tracekit_analyzers.files import inside
 from tracekit_analyzers.glance import Glance
+from tracekit_analyzers.growth import MustReadAll, Watch
+from tracekit_analyzers.liveness import any_held
 from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, TraceVerdict
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.views import (
@@ -27,8 +29,10 @@ from tracekit_analyzers.views import (
     TraceRow,
 )
 
-Seen = tuple[tuple[str, int, int], ...]
-"""Name, size and time of change of every file, by which a second look knows what is new."""
+GROW_FROM_BYTES = 1 << 20
+"""Smaller logs are read as a whole when they grow: it takes no longer."""
+_WHOLE_SHARE = 0.02
+"""Share of the time that whole readings may take while a log grows, so that in the end all is compared with all."""
 
 
 class Session:
@@ -58,7 +62,11 @@ class Session:
         self._engine: Engine | None = None
         self._glance: Glance | None = None
         """Answers for the list of traces before there is an engine."""
-        self._seen: Seen = ()
+        self._watch = Watch(self._given, reader)
+        self._compared_with_all = True
+        """False when traces were judged beside a few others only, as new lines came in."""
+        self._whole_s = self._whole_ended = 0.0
+        """How long the last whole reading took, and when (`time.monotonic`) it was over."""
         self._loading = threading.RLock()
         """Held while files are read: one reading at a time."""
         self._lock = threading.RLock()
@@ -71,35 +79,86 @@ class Session:
 
     def load(self, progress: Callable[[Progress], None] | None = None) -> None:
         """
-        Read, relate and diagnose; idempotent: when no file has changed since the last time, nothing is read.
+        Read, relate and diagnose; called again, it reads only what was written since.
+
+        Of files that only grew the new lines alone are read, and the traces that they touch are judged anew. A whole
+        reading takes place where that would not be certain, and now and then to compare all calls of a tool with all.
 
         Raises:
             TracekitError: `input.missing`, `input.unreadable`, `input.no_reader`.
         """
         with self._loading:
-            seen = self._look()
-            if self._engine is not None and seen == self._seen:
+            engine = self._engine
+            if engine is None or self._reading_is_due():
+                self._read_all(progress or silent)
                 return
-            tell = progress or silent
-            self._look_early(tell)
-            engine = Engine(
-                self._given,
-                reader=self._reader,
-                tell=lambda said: self._told(engine, said, tell),
-                diagnose=self._diagnosing,
-                memory_mb=database.SCREEN_MEMORY_MB if self._early_rows else database.MEMORY_LIMIT_MB,
-            )
+            died = self._died(engine)
+            if not died and self._watch.unchanged:
+                return
             try:
-                engine.load()
-                engine.con.execute("set enable_external_access = false")
-            except BaseException:
-                with self._lock:
-                    self._engine = None if self._engine is engine else self._engine
-                engine.close()
-                self._ready.set()
-                raise
-            self._use(engine, diagnosed=True)
-            self._seen = seen
+                self._read_new(engine, died)
+            except MustReadAll:
+                self._read_all(progress or silent)
+
+    def _reading_is_due(self) -> bool:
+        """Whether enough time has passed for a whole reading, and one would tell more."""
+        since = time.monotonic() - self._whole_ended
+        return not self._compared_with_all and self._whole_s < _WHOLE_SHARE * since
+
+    def _died(self, engine: Engine) -> list[str]:
+        """Processes that lived when the log was read last, and do not any more."""
+        with engine.con.cursor() as cursor:
+            rows = cursor.execute(
+                "select process_id, files from processes where alive and exited_at is null"
+            ).fetchall()
+        return [name for name, files in rows if not any_held(files)]
+
+    def _read_new(self, engine: Engine, died: Sequence[str]) -> None:
+        """Take in what was written since the last reading; raises `MustReadAll` with nothing changed."""
+        grown = self._watch.news()
+        if not grown and not died:
+            return
+        if self._watch.bytes < GROW_FROM_BYTES or not self._diagnosing:
+            raise MustReadAll("it is small")
+        taken = increment.take(engine, self._watch, grown, died, engine.folder)
+        with self._lock:
+            engine.verdicts.update(taken.verdicts)
+            self._tree.cache_clear()
+        self._watch.taken(grown)
+        self._compared_with_all = self._compared_with_all and taken.compared_with_all
+
+    def _read_all(self, tell: Callable[[Progress], None]) -> None:
+        began = time.monotonic()
+        before = self._watch.look()
+        self._look_early(tell)
+        engine = Engine(
+            self._given,
+            reader=self._reader,
+            tell=lambda said: self._told(engine, said, tell),
+            diagnose=self._diagnosing,
+            memory_mb=database.SCREEN_MEMORY_MB if self._early_rows else database.MEMORY_LIMIT_MB,
+            places=True,
+        )
+        try:
+            engine.load()
+            self._close_doors(engine)
+        except BaseException:
+            with self._lock:
+                self._engine = None if self._engine is engine else self._engine
+            engine.close()
+            self._ready.set()
+            raise
+        self._use(engine, diagnosed=True)
+        self._watch.all_read(before, engine.skipped)
+        self._compared_with_all = True
+        self._whole_ended = time.monotonic()
+        self._whole_s = self._whole_ended - began
+
+    def _close_doors(self, engine: Engine) -> None:
+        """From here on a query reaches nothing of the machine but the temporary folder of the analysis."""
+        folder = str(engine.folder).replace("'", "''")
+        engine.con.execute(f"set allowed_directories = ['{folder}']")
+        engine.con.execute("set enable_external_access = false")
 
     def _look_early(self, tell: Callable[[Progress], None]) -> None:
         """Before the first reading of a large log: rows from a first look at it."""
@@ -136,19 +195,6 @@ class Session:
         """Return when the engine in use has its verdicts; loads it at first use."""
         if not self._diagnosed:
             self.load()
-
-    def _look(self) -> Seen:
-        found: list[tuple[str, int, int]] = []
-        for given in self._given:
-            path = Path(given)
-            for file in inside(path) if path.is_dir() else [path]:
-                try:
-                    stat = file.stat()
-                except FileNotFoundError:
-                    # Gone since the folder was listed, or a pattern.
-                    continue
-                found.append((str(file), stat.st_size, stat.st_mtime_ns))
-        return tuple(found)
 
     @property
     def engine(self) -> Engine:
