@@ -130,8 +130,8 @@ class Diagnosing:
 
 
 def _trace_verdict(head: Row, verdict: Verdict, point: Resumable | None) -> TraceVerdict:
-    trace_id, task_id, name, status, count, file, trace_index, started_at, duration_ms, tokens, cost = head
-    failed = status in ("error", "killed", "unknown") or verdict.primary is not None
+    trace_id, task_id, name, status, count, file, trace_index, started_at, duration_ms, tokens, cost, question = head
+    failed = status in ("error", "killed", "unknown", "waiting") or verdict.primary is not None
     return TraceVerdict(
         trace_id=trace_id,
         task_id=task_id,
@@ -146,6 +146,7 @@ def _trace_verdict(head: Row, verdict: Verdict, point: Resumable | None) -> Trac
         duration_ms=duration_ms,
         tokens=tokens,
         cost=cost,
+        question=question,
     )
 
 

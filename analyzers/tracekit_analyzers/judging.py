@@ -113,7 +113,7 @@ def is_open(verdict: TraceVerdict) -> bool:
     primary = None if verdict.primary is None else verdict.diagnoses[verdict.primary]
     if primary is not None:
         return primary.confidence < 0.5
-    return verdict.status != "running"
+    return verdict.status not in ("running", "waiting")
 
 
 def _asked(judge: Judge, called: str, con: duckdb.DuckDBPyConnection, verdict: TraceVerdict) -> TraceVerdict:

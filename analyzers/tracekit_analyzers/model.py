@@ -173,7 +173,7 @@ class TraceVerdict:
     task_id: str | None
     name: str
     status: str
-    """`ok`, `error`, `running`, `killed` or `unknown`."""
+    """`ok`, `error`, `running`, `killed`, `waiting` (for a person) or `unknown`."""
     steps: int
     source: Source
     diagnoses: tuple[Diagnosis, ...]
@@ -186,6 +186,8 @@ class TraceVerdict:
     tokens: int | None = None
     """Of all its model calls, in and out; None where the log tells none."""
     cost: float | None = None
+    question: str | None = None
+    """What a run that is `waiting` asks a person, and where the answer can be given."""
 
 
 class FailureClass(Protocol):

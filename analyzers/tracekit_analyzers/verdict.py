@@ -119,7 +119,7 @@ def judge(diagnoses: Iterable[Diagnosis], steps: Sequence[StepFact], *, trace_st
     Args:
         diagnoses: What the classes found, in any order.
         steps: All steps of the trace, by `seq`.
-        trace_status: `ok`, `error`, `running`, `killed` or `unknown`.
+        trace_status: `ok`, `error`, `running`, `killed`, `waiting` or `unknown`.
     """
     found = tuple(diagnoses)
     shown = frozenset(d.failed_step for d in found if not _is_silent(d) and d.code not in PATTERNS)

@@ -38,7 +38,7 @@ class TraceRow:
     task_id: str | None
     name: str
     status: str
-    """`ok`, `error`, `running`, `killed` or `unknown`."""
+    """`ok`, `error`, `running`, `killed`, `waiting` (for a person) or `unknown`."""
     steps: int
     finished_steps: int
     failed_step: str | None

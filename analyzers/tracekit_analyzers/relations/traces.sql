@@ -1,8 +1,10 @@
 -- Makes `log.traces`: one row is a run. A run is killed when a step was open and its process is gone without a word.
--- The last attempt speaks for the run: what an earlier process left open has been taken up by a later one.
+-- The last attempt speaks for the run: what an earlier process left open has been taken up by a later one. A run whose task
+-- ended with a question to a person waits for the answer; it has not failed.
 create or replace table log.traces as
 with attempts as (
-  select trace_id, attempt as last_attempt, arg_min(status, seq) filter (where kind = 'task') as status
+  select trace_id, attempt as last_attempt, arg_min(status, seq) filter (where kind = 'task') as status,
+    arg_min(coalesce(question_of(error_type, error_message), ''), seq) filter (where kind = 'task') as question
   from log.steps group by trace_id, attempt
   qualify row_number() over (partition by trace_id order by attempt desc) = 1
 ), open_steps as (
@@ -18,6 +20,7 @@ with attempts as (
     coalesce(
       any_value(a.status) filter (where a.last_attempt > 1),
       arg_max(s.status, s.seq) filter (where s.kind in ('task', 'agent') and s.parent_step_id is null)) as root_status,
+    any_value(a.question) as question,
     arg_min(s.name, s.seq) filter (where s.parent_step_id is null) as root_name,
     arg_max(s.status, s.seq) as last_status,
     arg_max(s.process_id, s.seq) as last_process
@@ -34,7 +37,8 @@ with attempts as (
   from log.steps group by trace_id
 )
 select sums.trace_id, task_id, coalesce(root_name, first_name) as name,
-  case when open_steps.killed then 'killed' when open_steps.alive then 'running'
+  case when open_steps.alive then 'running' when root_status = 'unknown' and question <> '' then 'waiting'
+    when open_steps.killed then 'killed'
     when root_status in ('error', 'ok') then root_status
     when root_status = 'abandoned' or root_status = 'unknown' or root_status = 'running' then 'unknown'
     when last_status in ('error', 'unknown', 'running') then case last_status when 'error' then 'error' else 'unknown' end
@@ -42,7 +46,7 @@ select sums.trace_id, task_id, coalesce(root_name, first_name) as name,
   steps, finished_steps, sums.file, trace_index, sums.started_at, finished_at,
   case when open_steps.killed then 'killed' when open_steps.alive then 'open' when open_steps.lost then 'killed'
     when p.exited_at is not null then 'exit' end as ended_by,
-  cast(input_tokens as bigint) as input_tokens, cast(output_tokens as bigint) as output_tokens, cost, first_n, bucket
+  cast(input_tokens as bigint) as input_tokens, cast(output_tokens as bigint) as output_tokens, cost, nullif(question, '') as question, first_n, bucket
 from sums left join tops using (trace_id) left join open_steps using (trace_id)
 left join processes p on p.process_id = tops.last_process
 order by first_n;

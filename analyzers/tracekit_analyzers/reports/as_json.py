@@ -88,6 +88,7 @@ def trace(verdict: TraceVerdict) -> dict[str, Any]:
         "status": verdict.status,
         "steps": verdict.steps,
         "source": {"file": verdict.source.file, "trace_index": verdict.source.trace_index},
+        "question": verdict.question,
         "primary": verdict.primary,
         "diagnoses": [diagnosis(found) for found in verdict.diagnoses],
         "resumable": resumable(verdict.resumable),

@@ -22,7 +22,10 @@ def write(result: Result, out: BinaryIO) -> None:
             f'  <testcase classname="tracekit" name="log is whole">{_failure("damage", told)}</testcase>'
         )
         failures += 1
-    head = f'<testsuite name="tracekit analyze" tests="{len(cases)}" failures="{failures}">'
+    skipped = len(result.waiting)
+    head = (
+        f'<testsuite name="tracekit analyze" tests="{len(cases)}" failures="{failures}" skipped="{skipped}">'
+    )
     text = "\n".join(('<?xml version="1.0" encoding="UTF-8"?>', head, *cases, "</testsuite>", ""))
     out.write(text.encode("utf-8"))
 
@@ -40,6 +43,9 @@ def _case(trace: TraceVerdict) -> str:
             else ""
         )
         body = _failure(kind, f"{message}\n{facts}")
+    elif trace.status == "waiting":
+        told = f"waits for a person at {trace.question}"
+        body = f"<skipped message={quoteattr(_clean(told))}/>"
     return f"  <testcase classname={place} name={name}>{body}</testcase>"
 
 

@@ -42,6 +42,11 @@ class Result:
         """Traces that failed, by their own status or by a primary verdict."""
         return tuple(trace for trace in self.traces if is_failed(trace))
 
+    @property
+    def waiting(self) -> tuple[TraceVerdict, ...]:
+        """Traces that wait for a person's answer."""
+        return tuple(trace for trace in self.traces if trace.status == "waiting")
+
     def groups(self) -> tuple[Group, ...]:
         """Like failures put together over all traces."""
         return groups(self.traces, self.baseline)
@@ -56,8 +61,17 @@ class Result:
 
 
 def is_failed(trace: TraceVerdict) -> bool:
-    """Whether the trace failed, by its own status or by a primary verdict."""
+    """Whether the trace failed, by its own status or by a primary verdict; one that waits for a person goes on some day."""
+    if trace.status == "waiting":
+        return False
     return trace.primary is not None or trace.status in ("error", "killed")
+
+
+def without_verdict(trace: TraceVerdict) -> str:
+    """What is said of a trace that has no primary verdict."""
+    if trace.status == "waiting":
+        return f"waits for a person at {trace.question}"
+    return "no verdict: the log holds no evidence of a cause"
 
 
 def primary(trace: TraceVerdict) -> Diagnosis | None:

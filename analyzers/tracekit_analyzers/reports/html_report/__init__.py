@@ -25,7 +25,7 @@ def write(result: Result, out: BinaryIO) -> None:
     """The report; the same result gives the same bytes."""
     titles = class_titles()
     made = result.groups()
-    listed = result.failed[:MOST_LISTED]
+    listed = (*result.failed, *result.waiting)[:MOST_LISTED]
     places = {trace.trace_id: place for place, trace in enumerate(listed)}
     full = _in_full(result, listed, places, [group.example for group in made], titles)
     parts = [
@@ -124,15 +124,15 @@ def _with_steps(result: Result, some: Sequence[TraceVerdict]) -> Iterator[tuple[
 def _list(
     result: Result, listed: Sequence[TraceVerdict], full: Mapping[str, str], titles: Mapping[str, str]
 ) -> Iterator[str]:
-    """The failed runs, in the order of the log."""
-    yield '<h2 id="runs">Failed runs</h2>'
+    """The failed runs in the order of the log, and then those that wait for a person."""
+    yield f'<h2 id="runs">{"Failed and waiting runs" if result.waiting else "Failed runs"}</h2>'
     if not listed:
         yield f"<p>None: all {plural(len(result.traces), 'run')} ended well, and no rule found anything wrong in them.</p>"
         return
     codes = sorted({found.code if (found := primary(trace)) else trace.status for trace in listed})
     options = "".join(f'<option value="{esc(code)}">{esc(code)}</option>' for code in codes)
     yield (
-        '<p class="keys dim"><span>✗ ended in an error or was killed</span><span>? outcome unknown, or no verdict</span>'
+        '<p class="keys dim"><span>✗ ended in an error or was killed</span><span>? waits for a person, or how it ended is not known</span>'
         "<span>! ended well, and something in it was wrong</span></p>"
         '<div class="tools" id="tools" hidden><label>words<input id="words" type="search" placeholder="task, tool, message"></label>'
         f'<label>class<select id="kind"><option value="">all</option>{options}</select></label>'
@@ -148,9 +148,11 @@ def _list(
             f"{len(full):,} of {len(listed):,} runs are shown in full, at least one of each kind where there was room; "
             "<code>tracekit show TRACE PATH</code> shows any other."
         )
-    if len(listed) < len(result.failed):
+    more = len(result.failed) + len(result.waiting) - len(listed)
+    if more:
         notes.append(
-            f"{len(result.failed) - len(listed):,} failed runs more are not listed; <code>--format csv</code> has all."
+            f"{more:,} {'failed or waiting' if result.waiting else 'failed'} runs more are not listed; "
+            "<code>--format csv</code> has all."
         )
     if result.report_steps is None:
         notes.append(

@@ -40,6 +40,8 @@ def cards(result: Result) -> str:
             bad=bool(failed),
         ),
     ]
+    if result.waiting:
+        shown.append(_card("waiting for a person", number(len(result.waiting)), "neither failed nor done"))
     if failed and all_ms:
         shown.append(
             _card("time in failed runs", took(lost_ms), f"{share(lost_ms, all_ms)} of {took(all_ms)}")

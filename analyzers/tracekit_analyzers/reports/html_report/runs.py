@@ -9,10 +9,10 @@ from tracekit.model import RetryAdvice
 from tracekit_analyzers.model import Diagnosis, Evidence, TraceVerdict
 from tracekit_analyzers.reports.html_report import waterfall
 from tracekit_analyzers.reports.html_report.words import block, esc, moment, number, plural, shortened, took
-from tracekit_analyzers.reports.result import primary
+from tracekit_analyzers.reports.result import primary, without_verdict
 from tracekit_analyzers.reports.steps import DrawnStep, StepTexts
 
-GLYPHS = {"error": "✗", "killed": "✗", "running": "◐", "unknown": "?"}
+GLYPHS = {"error": "✗", "killed": "✗", "running": "◐", "waiting": "?", "unknown": "?"}
 _MOST_MESSAGE = 240
 _MOST_FACTS = 12
 _ADVICE = {
@@ -41,11 +41,9 @@ def line(trace: TraceVerdict, titles: Mapping[str, str]) -> str:
     glyph = GLYPHS.get(trace.status, "!" if found else "?")
     began = moment(trace.started_at)
     facts = f"{plural(trace.steps, 'step')}, {took(trace.duration_ms)}"
-    what = (
-        shortened(found.message, _MOST_MESSAGE)
-        if found
-        else "no verdict: the log holds no evidence of a cause"
-    )
+    what = shortened(found.message if found else without_verdict(trace), _MOST_MESSAGE)
+    if found and trace.status == "waiting":
+        what += f'<br><span class="dim">{shortened(without_verdict(trace), _MOST_MESSAGE)}</span>'
     return (
         f'<span class="bad" title="{esc(trace.status)}"><span aria-hidden="true">{glyph}</span></span>'
         f'<span class="who"><span class="strong">{shortened(trace.task_id or trace.name, 60)}</span> '
