@@ -109,3 +109,32 @@ def test_links_lead_to_files_and_headings_that_exist(page: str) -> None:
 def anchors(path: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", path.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def picture_lines(text: str) -> list[str]:
+    """Lines of a picture of a screen without frames, blanks and bars."""
+    bare = (" ".join(re.sub(r"[─-▟]", " ", line).split()) for line in text.splitlines())
+    return [line for line in bare if line]
+
+
+@pytest.mark.parametrize("page", ["README.md", "README.zh.md"])
+def test_the_picture_of_the_readme_is_cut_out_of_the_one_that_is_made(page: str) -> None:
+    [made] = re.findall(
+        r"<!-- capture trace -->(.*?)<!-- end -->", (ROOT / "docs/tui.md").read_text(), re.DOTALL
+    )
+    [shown] = [block.text for block in blocks(page) if " TRACE " in block.text]
+    lines = iter(picture_lines(made))
+
+    missing = [line for line in picture_lines(shown) if line not in lines]
+    assert missing == []
+
+
+def test_both_readmes_have_the_same_lines_to_type_and_the_same_links() -> None:
+    def typed(page: str) -> list[str]:
+        return [re.sub(r" +#.*", "", block.text) for block in blocks(page)]
+
+    def links(page: str) -> list[str]:
+        return re.findall(r"\]\(([^)]+)\)", (ROOT / page).read_text())[1:]
+
+    assert typed("README.zh.md") == typed("README.md")
+    assert links("README.zh.md") == links("README.md")
