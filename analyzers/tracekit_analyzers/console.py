@@ -35,7 +35,7 @@ def run(cursor: duckdb.DuckDBPyConnection, query: str, *, limit: int) -> Table:
         TracekitError: `sql.syntax`: the engine can't read it; `sql.not_reading`: it is no single reading statement;
             `sql.failed`: it broke while running.
     """
-    _check(cursor, query)
+    check(cursor, query)
     began = time.perf_counter()
     try:
         with _changing_nothing(cursor):
@@ -53,7 +53,7 @@ def run(cursor: duckdb.DuckDBPyConnection, query: str, *, limit: int) -> Table:
 @contextmanager
 def reading(cursor: duckdb.DuckDBPyConnection, query: str) -> Iterator[None]:
     """A block in which *query*, checked to be one reading statement, may be run and changes nothing."""
-    _check(cursor, query)
+    check(cursor, query)
     with _changing_nothing(cursor):
         yield
 
@@ -68,7 +68,8 @@ def _changing_nothing(cursor: duckdb.DuckDBPyConnection) -> Iterator[None]:
         cursor.execute("rollback")
 
 
-def _check(cursor: duckdb.DuckDBPyConnection, query: str) -> None:
+def check(cursor: duckdb.DuckDBPyConnection, query: str) -> None:
+    """Raise `sql.syntax` or `sql.not_reading` for what `run` would refuse."""
     kinds = _kinds(cursor, query)
     if kinds == ["EXPLAIN"]:
         # `explain analyze` does what it explains.

@@ -206,6 +206,8 @@ def test_a_long_run_is_drawn_around_what_failed(tmp_path: Path) -> None:
         {
             **long[1],
             "step_id": f"{n:016x}",
+            "input_snapshot": {"id": f"A-{n}"},
+            "output_snapshot": {"total": n},
             "started_at": at(0.1 + n / 1000),
             "finished_at": at(0.1 + n / 1000),
         }

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tracekit.cli.command import Command, Exit, UsageError
-from tracekit_analyzers import judging
+from tracekit_analyzers import judging, tables
 from tracekit_analyzers.commands.progress import Bar
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.groups import read_baseline
-from tracekit_analyzers.reports import FORMATS, writer
+from tracekit_analyzers.reports import FORMATS, one_table, writer
 from tracekit_analyzers.reports.result import Result, matching, of
 
 
@@ -25,6 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--format", choices=sorted(FORMATS), default="table", help="form of the report (table)"
+    )
+    parser.add_argument(
+        "--table",
+        choices=tables.NAMES,
+        help="this table alone, in the form that --format says: table, json, jsonl, csv or parquet",
     )
     parser.add_argument(
         "--reader", metavar="NAME", help="read every file with this reader instead of asking the files"
@@ -66,6 +71,10 @@ def run(options: argparse.Namespace) -> int:
     """Analyse and report; returns the exit code."""
     wanted = [name.strip() for name in options.fail_on.split(",") if name.strip()]
     _known(wanted)
+    if options.table is not None and options.format not in one_table.WRITERS:
+        raise UsageError(
+            f"--table is for --format {', '.join(one_table.WRITERS)}: {options.format} is a whole report"
+        )
     baseline = None if options.baseline is None else _baseline(options.baseline)
     bar = Bar()
     with ExitStack() as stack:
@@ -74,8 +83,15 @@ def run(options: argparse.Namespace) -> int:
         finally:
             bar.clear()
         result = replace(result, baseline=baseline)
-        writer(options.format)(result, _target(options.output, options.format, stack))
+        _write(result, options, _target(options.output, options.format, stack))
     return exit_code(result, wanted)
+
+
+def _write(result: Result, options: argparse.Namespace, out: BinaryIO) -> None:
+    if options.table is None:
+        writer(options.format)(result, out)
+    else:
+        one_table.WRITERS[options.format](options.table, result, out)
 
 
 def _here(options: argparse.Namespace, bar: Bar, stack: ExitStack) -> Result:

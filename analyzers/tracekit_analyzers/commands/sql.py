@@ -12,12 +12,10 @@ import orjson
 from tracekit.cli.command import Command, Exit, UsageError
 from tracekit_analyzers import quick
 from tracekit_analyzers.commands.loading import add_reader, opened
-from tracekit_analyzers.reports import text
+from tracekit_analyzers.reports import one_table
 from tracekit_analyzers.reports.as_csv import safe
-from tracekit_analyzers.session import Session
 from tracekit_analyzers.views import Table
 
-_CELL = 60
 _AFTER_DIAGNOSIS = ("diagnoses", "trace_rows")
 """Relations that only a full diagnosis makes."""
 
@@ -35,21 +33,20 @@ def run(options: argparse.Namespace) -> int:
     *paths, query = options.paths
     if not paths:
         raise UsageError('expected a path and a query, such as: tracekit sql .tracekit "select * from steps"')
-    table = quick.answer(paths, query, reader=options.reader, limit=options.limit)
-    if table is not None:
-        _print(table, options.format)
-        return Exit.CLEAN
+    answer = quick.answer(paths, query, reader=options.reader, limit=options.limit)
+    if answer is not None:
+        _print(answer.table, options.format)
+        return _told(answer.damaged)
     diagnose = any(name in query.lower() for name in _AFTER_DIAGNOSIS)
     with opened(paths, options.reader, diagnose=diagnose) as session:
         _print(session.sql(query, limit=options.limit), options.format)
-        return _told(session)
+        return _told(session.engine.damage.bad_count)
 
 
-def _told(session: Session) -> int:
-    bad = session.damage()
-    if bad:
-        print(f"{len(bad)} damaged pieces: tracekit analyze lists them", file=sys.stderr)
-    return Exit.DAMAGE if bad else Exit.CLEAN
+def _told(damaged: int) -> int:
+    if damaged:
+        print(f"{damaged} damaged pieces: tracekit analyze lists them", file=sys.stderr)
+    return Exit.DAMAGE if damaged else Exit.CLEAN
 
 
 def _print(table: Table, form: str) -> None:
@@ -74,10 +71,10 @@ def _print_json(table: Table, *, lines: bool) -> None:
 
 
 def _print_grid(table: Table) -> None:
-    rows = [["" if value is None else text.visible(str(value)) for value in row] for row in table.rows]
-    widths = text.columns_of(rows, table.columns, [_CELL] * len(table.columns))
-    for row in ([*table.columns], ["─" * size for size in widths], *rows):
-        print("  ".join(text.padded(cell, size) for cell, size in zip(row, widths, strict=True)).rstrip())
+    for line in one_table.lines(table.columns, table.rows):
+        print(line)
+    if not table.rows:
+        print("(no rows)")
 
 
 COMMAND = Command("sql", "query a log with SQL, read-only", configure, run)

@@ -41,24 +41,8 @@ def _of_trace(trace: TraceVerdict) -> Iterator[tuple[Value, ...]]:
     head = (trace.trace_id, trace.task_id, trace.name, trace.status, trace.steps)
     file = (trace.source.file, trace.source.trace_index)
     if not trace.diagnoses:
-        yield (
-            *head,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            None,
-            *file,
-            None,
-            None,
-        )
+        none = (None,) * (len(COLUMNS) - len(head) - len(file) - 2)
+        yield (*head, *none, *file, None, None)
     for place, found in enumerate(trace.diagnoses):
         source = found.source or Source(trace.source.file)
         yield (

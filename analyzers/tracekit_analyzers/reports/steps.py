@@ -54,10 +54,10 @@ class StepTexts:
 
 
 class ReportSteps:
-    """Steps of the runs that a loaded analysis holds."""
+    """Steps of the runs that a loaded analysis holds; `con` is its database."""
 
     def __init__(self, con: duckdb.DuckDBPyConnection) -> None:
-        self._con = con
+        self.con = con
 
     def drawn(self, traces: Sequence[TraceVerdict]) -> Mapping[str, Sequence[DrawnStep]]:
         """By trace id, the steps to draw by their number: all of a short run, of a long one those that matter."""
@@ -65,7 +65,7 @@ class ReportSteps:
         found: dict[str, list[DrawnStep]] = defaultdict(list)
         parameters = {"traces": [pair[0] for pair in pairs], "seqs": [pair[1] for pair in pairs]}
         if pairs:
-            for trace_id, *step in self._con.execute(statement("report_steps"), parameters).fetchall():
+            for trace_id, *step in self.con.execute(statement("report_steps"), parameters).fetchall():
                 found[trace_id].append(DrawnStep(*step))
         return found
 
@@ -77,7 +77,7 @@ class ReportSteps:
             "steps": [pair[1] for pair in pairs],
             "most": MOST_TEXT,
         }
-        rows = self._con.execute(statement("report_details"), parameters).fetchall() if pairs else []
+        rows = self.con.execute(statement("report_details"), parameters).fetchall() if pairs else []
         return {(trace_id, step_id): StepTexts(*texts) for trace_id, step_id, *texts in rows}
 
 

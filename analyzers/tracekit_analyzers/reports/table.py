@@ -1,27 +1,36 @@
-"""The table for a person at a terminal: one line for each trace that failed, then the sums."""
+"""The table for a person at a terminal: one line for each trace that failed, then what is alike, the sums, and where to look."""
 
 from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
+from tracekit_analyzers.groups import Group
 from tracekit_analyzers.model import Diagnosis, TraceVerdict
 from tracekit_analyzers.reports import text
-from tracekit_analyzers.reports.result import Result, primary
+from tracekit_analyzers.reports.result import Result, primary, without_verdict
 
 _HEADS = ("", "trace", "task or name", "steps", "failed step", "cause", "class", "sure", "what happened")
-_MOST = (2, 10, 28, 6, 26, 7, 28, 4, 400)
-GLYPHS = {"ok": "✓", "error": "✗", "killed": "✗", "running": "◐", "unknown": "?"}
+_RIGHT = (3,)
+_WHOLE = (1, 3, 4, 5, 6, 7)
+"""Columns that are not cut: a class or a number in part says nothing."""
+_LONGEST_NAME = 40
+_ROOM_FOR_WORDS = 40
+"""With less room than that beside the other columns, what happened stands on a line of its own."""
+GLYPHS = {"ok": "✓", "error": "✗", "killed": "✗", "running": "◐", "waiting": "?", "unknown": "?"}
 _COLOURS = {
     "ok": text.GREEN,
     "error": text.RED,
     "killed": text.RED,
     "running": text.YELLOW,
+    "waiting": text.YELLOW,
     "unknown": text.YELLOW,
 }
 _SHOWN_BAD = 10
 _SHOWN_GROUPS = 10
+_SHOWN_WAITING = 10
 _MANY_TRACES = 50
 """From here on a person needs to see what is alike, not only each failure by itself."""
 
@@ -30,45 +39,74 @@ def write(result: Result, out: BinaryIO) -> None:
     """The table; clean traces are counted only."""
     target = io.TextIOWrapper(out, encoding="utf-8", errors="replace", write_through=True)
     try:
-        _write(result, target)
+        colours = text.colours_wanted(sys.stdout)
+        for line in _lines(result, colours=colours):
+            target.write(line + "\n")
     finally:
         target.detach()
 
 
-def _write(result: Result, target: io.TextIOWrapper) -> None:
-    colours = text.colours_wanted(sys.stdout)
-    told = [trace for trace in result.traces if trace.primary is not None or trace.status not in ("ok",)]
-    rows = [_row(trace) for trace in told]
-    if rows:
-        _grid(rows, [trace.status for trace in told], target, colours)
-        target.write("\n")
-    for line in (*_groups(result), *_sums(result)):
-        target.write(line + "\n")
+def _lines(result: Result, *, colours: bool) -> Iterator[str]:
+    told = [trace for trace in result.traces if trace.primary is not None or trace.status != "ok"]
+    if told:
+        length = text.unique_length(trace.trace_id for trace in result.traces)
+        rows = [_row(trace, length) for trace in told]
+        yield from _grid(rows, [trace.status for trace in told], colours=colours)
+        yield ""
+    yield from _groups(result)
+    yield from _sums(result)
+    if told:
+        path = text.visible(text.told_path(told[0].source.file))
+        yield f"look closer: tracekit show {text.visible(told[0].trace_id[:length])} {path}"
 
 
-def _grid(rows: list[list[str]], states: list[str], target: io.TextIOWrapper, colours: bool) -> None:
-    widths = text.columns_of(rows, _HEADS, _MOST)
-    taken = sum(widths[:-1]) + 2 * (len(widths) - 1)
-    widths[-1] = max(20, text.terminal_columns() - taken)
-    head = "  ".join(text.padded(name, size) for name, size in zip(_HEADS, widths, strict=True))
-    target.write(text.painted(head.rstrip(), text.BOLD, colours=colours) + "\n")
+def _grid(rows: Sequence[Sequence[str]], states: Sequence[str], *, colours: bool) -> Iterator[str]:
+    heads, room = _HEADS[:-1], text.terminal_columns()
+    natural = [
+        max(text.width(cell) for cell in column)
+        for column in zip(heads, *(row[:-1] for row in rows), strict=True)
+    ]
+    widths = text.fitted(natural, room, keep=_WHOLE)
+    taken = sum(widths) + 2 * len(widths)
+    beside = room is None or room - taken >= _ROOM_FOR_WORDS
+    yield text.painted(_cells(_HEADS if beside else heads, widths), text.BOLD, colours=colours)
     for row, status in zip(rows, states, strict=True):
-        cells = [text.padded(cell, size) for cell, size in zip(row, widths, strict=True)]
-        cells[0] = text.painted(cells[0], _COLOURS.get(status, text.YELLOW), colours=colours)
-        target.write("  ".join(cells).rstrip() + "\n")
+        mark = text.painted(row[0], _COLOURS.get(status, text.YELLOW), colours=colours)
+        rest = _cells(("", *row[1:-1]), widths)[widths[0] :]
+        if beside:
+            words = row[-1] if room is None else text.cut(row[-1], room - taken)
+            yield f"{mark}{text.filled(rest, taken - widths[0])}{words}".rstrip()
+        else:
+            yield f"{mark}{rest}".rstrip()
+            yield "   " + (row[-1] if room is None else text.cut(row[-1], max(20, room - 3)))
 
 
-def _row(trace: TraceVerdict) -> list[str]:
+def _cells(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """*cells* in columns; one more than there are *widths* is the last and as wide as it is."""
+    made = [
+        text.padded(cell, size, right=place in _RIGHT)
+        for place, (cell, size) in enumerate(zip(cells, widths, strict=False))
+    ]
+    return "  ".join([*made, *cells[len(widths) :]]).rstrip()
+
+
+def _row(trace: TraceVerdict, length: int) -> list[str]:
     found = primary(trace)
     cells = [
         GLYPHS.get(trace.status, "?") if found is None or trace.status != "ok" else "!",
-        trace.trace_id[:8],
-        trace.task_id or trace.name,
+        trace.trace_id[:length],
+        text.cut(text.visible(trace.task_id or trace.name), _LONGEST_NAME),
         str(trace.steps),
         *(
             _of_diagnosis(found)
             if found
-            else ("", "", trace.status, "", "no verdict: the log holds no evidence of a cause")
+            else (
+                "",
+                "",
+                trace.status,
+                "",
+                "waits for a person, see below" if trace.status == "waiting" else without_verdict(trace),
+            )
         ),
     ]
     return [text.visible(cell) for cell in cells]
@@ -91,34 +129,69 @@ def _groups(result: Result) -> list[str]:
     head = (
         "like failures" if result.baseline is None else f"new since the baseline: {len(shown)} of {len(made)}"
     )
-    lines = [f"{head} (runs, share, class, tool, words; --format json has all)"] if shown else [head]
-    for group in shown[:_SHOWN_GROUPS]:
-        cells = (group.code, group.tool or "", group.wording)
-        told = "  ".join(text.visible(cell) for cell in cells if cell)
-        lines.append(f"  {group.traces:5d}  {100 * group.share:5.1f} %  {told}")
+    lines = [head]
+    if shown:
+        lines += [f"  {line}" for line in _group_lines(shown[:_SHOWN_GROUPS])]
     if len(shown) > _SHOWN_GROUPS:
-        lines.append(f"  {len(shown) - _SHOWN_GROUPS} more")
+        lines.append(f"  {len(shown) - _SHOWN_GROUPS} more: --table groups")
     return [*lines, ""]
 
 
-def _sums(result: Result) -> list[str]:
+def _group_lines(groups: Sequence[Group]) -> Iterator[str]:
+    rows = [
+        [
+            str(group.traces),
+            f"{100 * group.share:.1f} %",
+            group.code,
+            text.visible(group.tool or ""),
+            text.visible(group.wording),
+        ]
+        for group in groups
+    ]
+    room = text.terminal_columns()
+    lines = text.grid(
+        ("runs", "share", "class", "tool", "in words"),
+        rows,
+        right=(0, 1),
+        room=None if room is None else room - 2,
+    )
+    return (line for place, line in enumerate(lines) if place != 1)
+
+
+def _waiting(result: Result) -> Iterator[str]:
+    if result.waiting:
+        yield f"waiting for a person: {len(result.waiting)}"
+    for trace in result.waiting[:_SHOWN_WAITING]:
+        yield f"  {text.visible(trace.task_id or trace.name)}  {text.visible(trace.question or '')}"
+    if len(result.waiting) > _SHOWN_WAITING:
+        yield f"  {len(result.waiting) - _SHOWN_WAITING} more, all of them in --format json"
+
+
+def _sums(result: Result) -> Iterator[str]:
     _, codes, recovered = result.counts()
-    sums = f"{len(result.traces)} traces, {result.steps} steps; {len(result.failed)} failed"
-    lines = [f"{sums}; {recovered} errors that the agent got over"]
+    failed, total = len(result.failed), len(result.traces)
+    share = f" ({100 * failed / total:.1f} %)" if failed else ""
+    yield (
+        f"{total} traces, {result.steps} steps; {failed} failed{share}; {recovered} errors that the agent got over"
+    )
+    yield from _waiting(result)
     if codes:
         ordered = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
-        lines.append("found: " + ", ".join(f"{code} {count}" for code, count in ordered))
-    if result.bad_count:
-        lost = f"; {result.lost} lines were never written" if result.lost else ""
-        lines.append(f"damage: {result.bad_count} bad pieces in {result.lines} lines{lost}")
-        lines += [
-            f"  {text.visible(bad.file)}:{bad.line or '?'}  {text.visible(bad.reason)}  {text.visible(bad.head)}"
-            for bad in result.bad[:_SHOWN_BAD]
-        ]
-        if result.bad_count > _SHOWN_BAD:
-            lines.append(f"  {result.bad_count - _SHOWN_BAD} more, all of them in --format json")
+        yield "found: " + ", ".join(f"{code} {count}" for code, count in ordered)
+    yield from _damage(result)
     if result.skipped:
-        lines.append(
-            f"not read, in no known format: {', '.join(text.visible(name) for name in result.skipped[:5])}"
-        )
-    return lines
+        named = ", ".join(text.visible(name) for name in result.skipped[:5])
+        more = f" and {len(result.skipped) - 5} more" if len(result.skipped) > 5 else ""
+        yield f"not read, in no known format: {named}{more}"
+
+
+def _damage(result: Result) -> Iterator[str]:
+    if not result.bad_count:
+        return
+    lost = f"; {result.lost} lines were never written" if result.lost else ""
+    yield f"damage: {result.bad_count} bad pieces in {result.lines} lines{lost}"
+    for bad in result.bad[:_SHOWN_BAD]:
+        line = f"{bad.file}:{bad.line or '?'}  {bad.reason}  {bad.head}"
+        yield f"  {text.visible(line)}"
+    if result.bad_count > _SHOWN_BAD:
+        yield f"  {result.bad_count - _SHOWN_BAD} more: --table damage"

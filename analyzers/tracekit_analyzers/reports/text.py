@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import TextIO
 
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
+_WIDEST = 200
+_NARROWEST = 10
 RED, GREEN, YELLOW, DIM, BOLD = "31", "32", "33", "2", "1"
 
 
@@ -31,10 +35,14 @@ def _shown(character: str) -> str:
 
 def width(text: str) -> int:
     """Columns that *text* takes on a terminal."""
-    return sum(
-        0 if unicodedata.combining(character) else 2 if unicodedata.east_asian_width(character) in "WF" else 1
-        for character in text
-    )
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    # Accents and the signs that choose the picture of an emoji stand on the character before them.
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def cut(text: str, columns: int) -> str:
@@ -53,8 +61,12 @@ def cut(text: str, columns: int) -> str:
 def padded(text: str, columns: int, *, right: bool = False) -> str:
     """*text* cut and filled to exactly *columns*."""
     shown = cut(text, columns)
-    fill = " " * (columns - width(shown))
-    return fill + shown if right else shown + fill
+    return " " * (columns - width(shown)) + shown if right else filled(shown, columns)
+
+
+def filled(text: str, columns: int) -> str:
+    """*text* with blanks after it, up to *columns*."""
+    return text + " " * max(0, columns - width(text))
 
 
 def colours_wanted(stream: TextIO) -> bool:
@@ -67,14 +79,63 @@ def painted(text: str, code: str, *, colours: bool) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if colours else text
 
 
-def terminal_columns() -> int:
-    """Columns of the terminal; 160 where the output is no terminal."""
-    return shutil.get_terminal_size((160, 24)).columns if sys.stdout.isatty() else 160
+def terminal_columns() -> int | None:
+    """Columns of the terminal; None where the output is no terminal, and nothing has to be cut to fit."""
+    return shutil.get_terminal_size((160, 24)).columns if sys.stdout.isatty() else None
 
 
-def columns_of(rows: Sequence[Sequence[str]], heads: Sequence[str], most: Sequence[int]) -> list[int]:
-    """Width of each column: as wide as its widest cell, within *most*."""
-    return [
-        min(limit, max([width(head), *(width(row[place]) for row in rows)]))
-        for place, (head, limit) in enumerate(zip(heads, most, strict=True))
-    ]
+def fitted(natural: Sequence[int], room: int | None, *, keep: Collection[int] = ()) -> list[int]:
+    """Widths of columns that fit into *room* with two blanks between: the widest but those of *keep* give way first."""
+    widths = [min(size, _WIDEST) for size in natural]
+    over = 0 if room is None else sum(widths) + 2 * (len(widths) - 1) - room
+    free = [place for place in range(len(widths)) if place not in keep and widths[place] > _NARROWEST]
+    for _ in range(max(0, over)):
+        widest = max(free, key=widths.__getitem__, default=None)
+        if widest is None or widths[widest] <= _NARROWEST:
+            break
+        widths[widest] -= 1
+    return widths
+
+
+def grid(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Collection[int] = (),
+    keep: Collection[int] = (),
+    room: int | None = None,
+    colours: bool = False,
+) -> Iterator[str]:
+    """Lines of a table: heads, a rule, rows; *right* are the columns of numbers, *keep* those that are never cut."""
+    natural = [max([width(head), *(width(row[place]) for row in rows)]) for place, head in enumerate(heads)]
+    widths = fitted(natural, room, keep=keep)
+    yield painted(_line(heads, widths, right), BOLD, colours=colours)
+    yield "  ".join("─" * size for size in widths)
+    for row in rows:
+        yield _line(row, widths, right)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], right: Collection[int]) -> str:
+    made = (
+        padded(cell, size, right=place in right)
+        for place, (cell, size) in enumerate(zip(cells, widths, strict=True))
+    )
+    return "  ".join(made).rstrip()
+
+
+def unique_length(ids: Iterable[str], least: int = 8) -> int:
+    """How many characters tell *ids* apart, at least *least*."""
+    ordered = sorted(set(ids))
+    alike = (_alike(one, other) + 1 for one, other in pairwise(ordered))
+    return max([least, *alike])
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters *one* and *other* begin with alike."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (a, b) in pairs if a != b), min(len(one), len(other)))
+
+
+def told_path(path: str) -> str:
+    """*path* as a shell takes it."""
+    return shlex.quote(path)
