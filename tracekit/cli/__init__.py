@@ -27,6 +27,7 @@ CORE = {
     "worker": "take tasks from a store and run them",
     "collect": "receive OTLP over HTTP on loopback and write the log",
     "prune": "remove what retention allows from a store",
+    "backup": "copy a SQLite store whole, beside running workers",
     "doctor": "check the installation, the store and the log folder",
 }
 """Command name to help; the module of the same name in this package defines COMMAND."""
