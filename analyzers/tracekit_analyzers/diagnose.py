@@ -47,7 +47,7 @@ class Diagnosing:
     def _diagnoses(self) -> dict[str, list[Diagnosis]]:
         for sql in failures.PRELUDE:
             self._con.execute(sql)
-        rows = [(kind, row) for kind in failures.CLASSES for row in self._rows(kind)]
+        rows = [(kind, row) for kind in failures.classes() for row in self._rows(kind)]
         self._place([row for _, row in rows])
         found: dict[str, list[Diagnosis]] = defaultdict(list)
         doubtful = lost.traces(self._con, {row[0] for kind, row in rows if kind.code in lost.IN_DOUBT})

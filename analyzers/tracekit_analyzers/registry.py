@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from functools import lru_cache
-from importlib.metadata import entry_points
 
 from tracekit.errors import TracekitError
+from tracekit_analyzers import plugins
 from tracekit_analyzers.model import InputFile, Reader
-from tracekit_analyzers.readers import READERS, native
+from tracekit_analyzers.readers import READERS
 
 NATIVE = "native"
 """Name of the reader whose files the query engine reads by itself."""
@@ -17,8 +17,7 @@ NATIVE = "native"
 @lru_cache(maxsize=1)
 def readers() -> tuple[Reader, ...]:
     """Our readers, then those that other packages add through the entry-point group `tracekit.readers`."""
-    entries = sorted(entry_points(group="tracekit.readers"), key=lambda entry: entry.name)
-    return (native.READER, *READERS, *(entry.load() for entry in entries))
+    return (*READERS, *plugins.readers(frozenset(reader.name for reader in READERS)))
 
 
 def by_name(name: str) -> Reader:

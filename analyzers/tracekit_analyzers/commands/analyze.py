@@ -142,9 +142,9 @@ def _target(output: str | None, form: str, stack: ExitStack) -> BinaryIO:
 
 def _known(wanted: list[str]) -> None:
     """Refuse a code that no class has: a misspelt gate would be open for ever."""
-    from tracekit_analyzers.failures import CLASSES
+    from tracekit_analyzers.failures import classes
 
-    codes = {kind.code for kind in CLASSES}
+    codes = {kind.code for kind in classes()}
     known = codes | {code.partition(".")[0] for code in codes} | {"any"}
     for name in wanted:
         if name not in known:

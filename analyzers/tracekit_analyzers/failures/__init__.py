@@ -9,6 +9,7 @@ a class are `trace_id, failed_step, cause_step, confidence, rule, message, evide
 
 from __future__ import annotations
 
+from tracekit_analyzers import plugins
 from tracekit_analyzers.failures import (
     context_dangling,
     context_missing_result,
@@ -90,3 +91,9 @@ CLASSES: tuple[FailureClass, ...] = (
     process_exception,
     process_cancelled,
 )
+"""Ours."""
+
+
+def classes() -> tuple[FailureClass, ...]:
+    """Ours, then those that other packages add through the entry-point group `tracekit.classes`."""
+    return (*CLASSES, *plugins.classes(frozenset(kind.code for kind in CLASSES)))

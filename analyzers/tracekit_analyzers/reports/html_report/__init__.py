@@ -45,9 +45,9 @@ def write(result: Result, out: BinaryIO) -> None:
 
 def class_titles() -> Mapping[str, str]:
     """Code of each failure class to its name for people."""
-    from tracekit_analyzers.failures import CLASSES
+    from tracekit_analyzers.failures import classes
 
-    return {kind.code: kind.title for kind in CLASSES}
+    return {kind.code: kind.title for kind in classes()}
 
 
 @cache
