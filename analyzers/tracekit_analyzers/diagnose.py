@@ -130,7 +130,20 @@ class Diagnosing:
 
 
 def _trace_verdict(head: Row, verdict: Verdict, point: Resumable | None) -> TraceVerdict:
-    trace_id, task_id, name, status, count, file, trace_index, started_at, duration_ms, tokens, cost, question = head
+    (
+        trace_id,
+        task_id,
+        name,
+        status,
+        count,
+        file,
+        trace_index,
+        started_at,
+        duration_ms,
+        tokens,
+        cost,
+        question,
+    ) = head
     failed = status in ("error", "killed", "unknown", "waiting") or verdict.primary is not None
     return TraceVerdict(
         trace_id=trace_id,
