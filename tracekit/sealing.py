@@ -3,6 +3,9 @@ The key that lies outside logs and stores, and what is made with it: digests of 
 
 The key is `TRACEKIT_KEY` if that is set, else the file `HOME/key` (mode 0600, made at first use). Who loses it can't
 read sealed values any more; who copies a store or a log without it reads no secret.
+
+Former keys seal nothing and still open: those in `TRACEKIT_OLD_KEYS`, the file `HOME/key.old`, and `HOME/key` where
+`TRACEKIT_KEY` has taken its place.
 """
 
 from __future__ import annotations
@@ -12,7 +15,8 @@ import hmac
 import logging
 import os
 import secrets
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +25,17 @@ from tracekit.errors import TracekitError
 from tracekit.folders import make_private
 
 KEY_VARIABLE = "TRACEKIT_KEY"
+OLD_KEYS_VARIABLE = "TRACEKIT_OLD_KEYS"
+"""Former values of `TRACEKIT_KEY`, with commas and nothing else between."""
 _MIN_KEY_CHARS = 32
 _NONCE_BYTES = 12
 _MAC_BYTES = 32
 _AES = b"tk1a"
 _PLAIN_PYTHON = b"tk1p"
 _log = logging.getLogger("tracekit")
+
+Subkey = Callable[[bytes], bytes]
+"""The key of a use, such as `seal`."""
 
 
 def seal(data: bytes) -> bytes:
@@ -37,11 +46,11 @@ def seal(data: bytes) -> bytes:
     over it, both from the standard library, so that a plain installation writes no secret in the clear either.
     """
     nonce = secrets.token_bytes(_NONCE_BYTES)
-    aes = _aes(_seal_key())
+    aes = _aes(_subkey(b"seal"))
     if aes is not None:
         return _AES + nonce + bytes(aes.encrypt(nonce, data, _AES))
-    body = _xor(data, _stream(nonce, len(data)))
-    return _PLAIN_PYTHON + nonce + body + _code(nonce + body)
+    body = _xor(data, _stream(_subkey, nonce, len(data)))
+    return _PLAIN_PYTHON + nonce + body + _code(_subkey, nonce + body)
 
 
 def unseal(data: bytes) -> bytes:
@@ -52,12 +61,15 @@ def unseal(data: bytes) -> bytes:
         TracekitError: the key is another one, the bytes were changed, or `cryptography` is needed and missing.
     """
     form, nonce, body = data[:4], data[4 : 4 + _NONCE_BYTES], data[4 + _NONCE_BYTES :]
-    if form == _AES:
-        return _unseal_aes(nonce, body)
-    if form == _PLAIN_PYTHON and len(body) >= _MAC_BYTES:
-        body, code = body[:-_MAC_BYTES], body[-_MAC_BYTES:]
-        if hmac.compare_digest(code, _code(nonce + body)):
-            return _xor(body, _stream(nonce, len(body)))
+    for key in _all_that_open():
+        if form == _AES:
+            opened = _unseal_aes(key(b"seal"), nonce, body)
+        elif form == _PLAIN_PYTHON and len(body) >= _MAC_BYTES:
+            opened = _unseal_plain(key, nonce, body)
+        else:
+            break
+        if opened is not None:
+            return opened
     raise _cannot_open()
 
 
@@ -81,18 +93,26 @@ def load_key(home: Path) -> bytes:
                 f"expected at least {_MIN_KEY_CHARS} random characters in {KEY_VARIABLE}, got {len(given)}; "
                 "make one with: openssl rand -hex 32",
             )
-        return hashlib.blake2b(given.encode(), digest_size=32, person=b"tracekit-key").digest()
+        return _key_of_text(given)
+    return _key_of_file(home / "key")
+
+
+def _key_of_text(given: str) -> bytes:
+    return hashlib.blake2b(given.encode(), digest_size=32, person=b"tracekit-key").digest()
+
+
+def _key_of_file(path: Path) -> bytes:
     try:
-        return _key_of_file(home / "key")
+        return _read_or_made(path)
     except (OSError, ValueError) as error:
         raise TracekitError(
             "sealing.no_key",
-            f"expected to read or make the key file {home / 'key'} ({error}); make the folder writable, restore the "
+            f"expected to read or make the key file {path} ({error}); make the folder writable, restore the "
             f"file, or set {KEY_VARIABLE}",
         ) from error
 
 
-def _key_of_file(path: Path) -> bytes:
+def _read_or_made(path: Path) -> bytes:
     if not path.exists():
         make_private(path.parent)
         made = path.with_name(f".key.{os.getpid()}.{secrets.token_hex(4)}")
@@ -122,11 +142,26 @@ def _subkey(use: bytes) -> bytes:
 
 @lru_cache(maxsize=64)
 def _derived(home: str, given: str, use: bytes) -> bytes:
-    return hashlib.blake2b(b"tracekit " + use, digest_size=32, key=load_key(Path(home))).digest()
+    return _for_use(load_key(Path(home)), use)
 
 
-def _seal_key() -> bytes:
-    return _subkey(b"seal")
+def _for_use(key: bytes, use: bytes) -> bytes:
+    return hashlib.blake2b(b"tracekit " + use, digest_size=32, key=key).digest()
+
+
+def _all_that_open() -> tuple[Subkey, ...]:
+    """The key in use, then the former ones."""
+    given, old = (os.environ.get(name, "") for name in (KEY_VARIABLE, OLD_KEYS_VARIABLE))
+    return (_subkey, *_former(str(settings().home), given, old))
+
+
+@lru_cache(maxsize=8)
+def _former(home: str, given: str, old: str) -> tuple[Subkey, ...]:
+    """What derives subkeys from each key that no longer seals and still opens."""
+    keys = [_key_of_text(text) for text in old.split(",") if text]
+    files = [Path(home) / "key.old", *([Path(home) / "key"] if given else [])]
+    keys += [_key_of_file(path) for path in files if path.exists()]
+    return tuple(partial(_for_use, key) for key in keys)
 
 
 def _aes(key: bytes) -> Any:
@@ -137,8 +172,9 @@ def _aes(key: bytes) -> Any:
     return AESGCM(key)
 
 
-def _unseal_aes(nonce: bytes, body: bytes) -> bytes:
-    aes = _aes(_seal_key())
+def _unseal_aes(key: bytes, nonce: bytes, body: bytes) -> bytes | None:
+    """What was sealed; None where *key* is another one."""
+    aes = _aes(key)
     if aes is None:
         raise TracekitError(
             "sealing.no_cryptography",
@@ -148,16 +184,24 @@ def _unseal_aes(nonce: bytes, body: bytes) -> bytes:
 
     try:
         return bytes(aes.decrypt(nonce, body, _AES))
-    except (InvalidTag, ValueError) as error:
-        raise _cannot_open() from error
+    except (InvalidTag, ValueError):
+        return None
 
 
-def _stream(nonce: bytes, length: int) -> bytes:
-    return hashlib.shake_256(_subkey(b"stream") + nonce).digest(length)
+def _unseal_plain(subkey: Subkey, nonce: bytes, body: bytes) -> bytes | None:
+    """What was sealed without `cryptography`; None where the key is another one."""
+    body, code = body[:-_MAC_BYTES], body[-_MAC_BYTES:]
+    if not hmac.compare_digest(code, _code(subkey, nonce + body)):
+        return None
+    return _xor(body, _stream(subkey, nonce, len(body)))
 
 
-def _code(data: bytes) -> bytes:
-    return hashlib.blake2b(data, digest_size=_MAC_BYTES, key=_subkey(b"code")).digest()
+def _stream(subkey: Subkey, nonce: bytes, length: int) -> bytes:
+    return hashlib.shake_256(subkey(b"stream") + nonce).digest(length)
+
+
+def _code(subkey: Subkey, data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=_MAC_BYTES, key=subkey(b"code")).digest()
 
 
 def _xor(left: bytes, right: bytes) -> bytes:
@@ -169,5 +213,5 @@ def _cannot_open() -> TracekitError:
     return TracekitError(
         "sealing.wrong_key",
         "expected a value sealed under the key in use, got one of another key or one that was changed; set "
-        f"{KEY_VARIABLE} or restore HOME/key as it was when the value was written",
+        f"{KEY_VARIABLE} or {OLD_KEYS_VARIABLE}, or restore HOME/key (or HOME/key.old) as it was when the value was written",
     )

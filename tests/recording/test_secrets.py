@@ -222,6 +222,7 @@ def test_changed_bytes_and_another_key_are_refused(
 ) -> None:
     if not with_library:
         monkeypatch.setattr(sealing, "_aes", lambda key: None)
+    monkeypatch.setenv("TRACEKIT_KEY", "fedcba9876543210fedcba9876543210")
     sealed = sealing.seal(b"value")
     for changed in (sealed[:-1] + bytes([sealed[-1] ^ 1]), sealed[:10], b"", b"tk9x" + sealed[4:]):
         with pytest.raises(TracekitError) as caught:
@@ -290,3 +291,27 @@ def test_a_long_text_made_to_be_slow_is_read_to_its_end(text: str) -> None:
 def test_a_word_given_as_an_option_is_a_secret_too() -> None:
     assert "hunter" not in Redactor().text("run --token=hunter --x=1")
     assert "hunter" not in Redactor().text("run --client-secret hunter")
+
+
+@pytest.mark.parametrize("with_aes", [True, False])
+def test_a_former_key_opens_and_no_longer_seals(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, with_aes: bool
+) -> None:
+    if not with_aes:
+        monkeypatch.setattr(sealing, "_aes", lambda key: None)
+    config.configure(home=tmp_path)
+    by_file = sealing.seal(b"under the file")
+    (tmp_path / "key").rename(tmp_path / "key.old")
+    sealing._derived.cache_clear()  # as a new process begins
+    by_new_file = sealing.seal(b"under the new file")
+    monkeypatch.setenv("TRACEKIT_KEY", "first " * 8)
+    by_first = sealing.seal(b"under the first")
+    monkeypatch.setenv("TRACEKIT_KEY", "second " * 8)
+    monkeypatch.setenv("TRACEKIT_OLD_KEYS", "none of them," + "first " * 8)
+
+    opened = [sealing.unseal(each) for each in (by_file, by_new_file, by_first, sealing.seal(b"now"))]
+
+    assert opened == [b"under the file", b"under the new file", b"under the first", b"now"]
+    monkeypatch.delenv("TRACEKIT_OLD_KEYS")
+    with pytest.raises(TracekitError, match="another key"):
+        sealing.unseal(by_first)
