@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,12 @@ MAX_LISTED = 10_000
 
 _DEEPEST = 5_000
 """Brackets in a row that the query engine still takes apart safely."""
+
+_FEW_KEYS = 100
+"""Looking for each key by itself is faster for so many."""
+
+_MOST_TEARS = 100
+"""Places of one line at which a torn record is looked for: each try may read to the end of the line."""
 
 
 class Damage:
@@ -56,12 +63,20 @@ class Damage:
             sorted(self._bad, key=lambda bad: (bad.file, bad.line or 0, bad.offset or 0, bad.reason))
         )
 
-    def forget(self, file: str) -> None:
-        """Drop what was told about *file*, which is about to be read again."""
-        kept = [bad for bad in self._bad if bad.file != file]
+    def forget(self, file: str, *, after: int) -> None:
+        """Drop what was told about the lines of *file* behind line *after*, which are about to be read again."""
+        kept = [bad for bad in self._bad if bad.file != file or (bad.line or 0) <= after]
         self.bad_count -= len(self._bad) - len(kept)
         self.lost -= sum(bad.lost for bad in self._bad) - sum(bad.lost for bad in kept)
         self._bad = kept
+
+    def take(self, other: Damage, *, only: Callable[[BadLine], bool] = lambda _: True) -> None:
+        """Add what *other* tells, of its bad pieces those for which *only* holds."""
+        self.lines += other.lines
+        for bad in other.listed():
+            if only(bad):
+                self.lost += bad.lost
+                self._list(bad)
 
 
 def visible_head(data: bytes | str) -> str:
@@ -113,15 +128,16 @@ def _json_kind(value: Any) -> str:
 
 def _repeated_key(text: bytes, value: dict[str, Any]) -> str | None:
     """A key that stands twice at the top of the object, or None."""
-    if all(text.count(b'"%s"' % key.encode("utf-8", "surrogatepass")) < 2 for key in value):
+    few = len(value) <= _FEW_KEYS
+    if few and all(text.count(b'"%s"' % key.encode("utf-8", "surrogatepass")) < 2 for key in value):
         return None
     found: list[str] = []
 
     def watch(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         result = dict(pairs)
         if len(result) < len(pairs):
-            names = [name for name, _ in pairs]
-            found.append(next(name for name in names if names.count(name) > 1))
+            counts = Counter(name for name, _ in pairs)
+            found.append(next(name for name, count in counts.items() if count > 1))
         return result
 
     try:
@@ -207,8 +223,9 @@ def _encodable(text: str) -> bool:
 def _torn(text: str, start: int, at: int, error: ValueError) -> list[Piece]:
     """The pieces of a text whose front is no whole document: a record may begin again behind the tear."""
     for mark in ('{"record"', '{"trace_id"', '{"schema"'):
-        again = text.find(mark, start + 1)
-        while again != -1:
+        again, tries = text.find(mark, start + 1), 0
+        while again != -1 and tries < _MOST_TEARS:
+            tries += 1
             rescued = _whole(text[again:])
             if rescued is not None:
                 offset = at + len(text[start:again].encode("utf-8"))

@@ -27,9 +27,15 @@ def connect(folder: Path, input_bytes: int, *, memory_mb: int = MEMORY_LIMIT_MB)
             "temp_directory": str(folder),
         },
     )
-    con.execute("set timezone = 'UTC'")
     # Those who cut the work into pieces have to know how much fits.
     con.execute(f"set variable memory_share = {min(1.0, memory_mb / MEMORY_LIMIT_MB)}")
+    prepare(con)
+    return con
+
+
+def prepare(con: duckdb.DuckDBPyConnection) -> None:
+    """Make our macros and the empty base tables in the database that *con* uses."""
+    con.execute("set timezone = 'UTC'")
     con.execute("create schema if not exists log")
     con.execute(statement("macros"))
     con.execute(statement("lines_table"))
@@ -37,4 +43,3 @@ def connect(folder: Path, input_bytes: int, *, memory_mb: int = MEMORY_LIMIT_MB)
     con.execute("create table if not exists log.lost (file varchar, lines bigint)")
     # Whole contexts of traces that are not in this database, where an analysis is spread over several.
     con.execute("create table if not exists log.contexts_elsewhere (digest varchar, hashes varchar[])")
-    return con

@@ -32,6 +32,7 @@ class Engine:
         tell: Called as reading goes on.
         diagnose: False leaves the failure classes out: the relations alone.
         memory_mb: What the query engine may take; with less, the work is cut into smaller pieces.
+        places: Keep where each line stands (`log.places`), so that what is written later can be taken in by itself.
     """
 
     def __init__(
@@ -42,16 +43,22 @@ class Engine:
         tell: Tell = silent,
         diagnose: bool = True,
         memory_mb: int = database.MEMORY_LIMIT_MB,
+        places: bool = False,
     ) -> None:
         self.paths = tuple(paths)
         self.damage = Damage()
         self.skipped: tuple[str, ...] = ()
         self.verdicts: dict[str, TraceVerdict] = {}
         self.buckets = 1
-        self._memory_mb = memory_mb
+        self._memory_mb, self._places = memory_mb, places
         self._reader, self._tell, self._diagnosing = reader, tell, diagnose
         self._folder = tempfile.TemporaryDirectory(prefix="tracekit-")
         self._con: duckdb.DuckDBPyConnection | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where temporary files of this analysis stand."""
+        return Path(self._folder.name)
 
     @property
     def con(self) -> duckdb.DuckDBPyConnection:
@@ -108,6 +115,9 @@ class Engine:
     def _fold(self) -> None:
         """Lines to processes, steps and traces; the lines themselves are let go of."""
         fold.settle_lines(self.con, self.damage)
+        if self._places:
+            self.con.execute(statement("places"))
+            self.con.execute(statement("spans"))
         fold.processes(self.con)
         self.buckets = fold.steps_and_traces(self.con)
         facts.learn(self.con)

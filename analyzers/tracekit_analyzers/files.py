@@ -6,7 +6,7 @@ import glob
 import gzip
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -46,6 +46,10 @@ def _behind(given: str, spool: Path) -> Iterator[tuple[Path, str]]:
             shutil.copyfileobj(sys.stdin.buffer, target)
         yield copy, STDIN
         return
+    yield from _named(given)
+
+
+def _named(given: str) -> Iterator[tuple[Path, str]]:
     path = Path(given)
     if path.is_dir():
         yield from ((file, str(file)) for file in inside(path))
@@ -63,6 +67,16 @@ def _behind(given: str, spool: Path) -> Iterator[tuple[Path, str]]:
             )
         for match in matches:
             yield from ((file, str(file)) for file in (inside(match) if match.is_dir() else [match]))
+
+
+def named(paths: Iterable[str]) -> Iterator[tuple[Path, str]]:
+    """Each file behind *paths* with its name for reports, none of them opened; what is not there gives none."""
+    for given in paths:
+        try:
+            yield from _named(given)
+        except TracekitError:
+            # Whoever reads it says so.
+            continue
 
 
 def inside(folder: Path) -> list[Path]:
