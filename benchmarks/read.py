@@ -136,8 +136,8 @@ def bare_polars(path: str) -> Any:
 def query(path: str) -> Any:
     from tracekit_analyzers import quick
 
-    table = quick.answer([path], SUMMED.format("steps"), reader=None, limit=1000)
-    return None if table is None else len(table.rows)
+    answer = quick.answer([path], SUMMED.format("steps"), reader=None, limit=1000)
+    return None if answer is None else len(answer.table.rows)
 
 
 def diagnosis(path: str) -> Any:

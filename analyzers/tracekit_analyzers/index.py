@@ -1,5 +1,5 @@
 """
-The index beside a large clean log: the columns that queries have named so far, folded to one row for each step.
+The index beside a large log: the columns that queries have named so far, folded to one row for each step.
 
 `LOG.tracekit-index` is written by the first query, so that later ones answer in a fifth of a second. It holds nothing
 that the log does not hold, belongs to its writer alone (0600), may be deleted at any time, and is made anew when it does
@@ -9,11 +9,10 @@ not fit the log. What was written to the log since then is read beside it.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any
 import duckdb
 
 SUFFIX = ".tracekit-index"
-SHAPE = "1"
+SHAPE = "2"
 """Changes whenever an index of before can't be used any more."""
 WORTH_BYTES = 32 << 20
 """Smaller logs are read again in no time."""
@@ -37,11 +36,8 @@ KEPT = (
     "output_tokens", "cost", "started_at", "finished_at", "duration_ms", "process_id", "pid", "file",
 )  # fmt: skip
 """Columns of `steps` that an index may hold: those of one word or number. Long texts stay in the log."""
-_LEFT = ("input", "output", "output_text", "raw", "context_base", "context_keep", "context_hashes", "depends_on", "error_stack",
-         "attributes", "asked")  # fmt: skip
-
-Fill = Callable[[duckdb.DuckDBPyConnection, str, str], None]
-"""Makes the table named by its second argument of the columns listed by its third."""
+Fill = Callable[[str], int | None]
+"""Makes the table named by its argument and returns how many damaged pieces the log has; None when it can't."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +47,13 @@ class Index:
     path: Path
     columns: tuple[str, ...]
     covered_bytes: int
+    damaged: int
+    """Damaged pieces of the log."""
 
 
-def wanted(query: str) -> tuple[str, ...] | None:
-    """The columns of `steps` that *query* may name; None when it asks for more than an index holds."""
-    words = set(re.findall(r"[a-z_]+", query.lower()))
-    if words & set(_LEFT):
-        return None
-    return tuple(name for name in KEPT if name in words or name in ("trace_id", "step_id"))
+def holds(columns: Collection[str]) -> bool:
+    """Whether an index may hold all *columns*."""
+    return set(columns) <= set(KEPT)
 
 
 def path_of(log: Path) -> Path:
@@ -69,7 +64,7 @@ def path_of(log: Path) -> Path:
 def find(log: Path, columns: Iterable[str]) -> Index | None:
     """The index of *log*, if there is one that fits the log as it is now and holds *columns*."""
     path = path_of(log)
-    row = _about(path, "shape, engine, bytes, modified_ns, edges, columns")
+    row = _about(path, "shape, engine, bytes, modified_ns, edges, columns, damaged")
     if row is None or row[0] != SHAPE or row[1] != duckdb.__version__:
         return None
     now = log.stat()
@@ -78,7 +73,7 @@ def find(log: Path, columns: Iterable[str]) -> Index | None:
     grown = covered < now.st_size <= covered + MOST_GROWN
     if not (unchanged or grown) or edges(log, covered) != row[4] or not set(columns) <= set(held):
         return None
-    return Index(path, held, covered)
+    return Index(path, held, covered, int(row[6]))
 
 
 def columns_before(log: Path) -> tuple[str, ...]:
@@ -121,11 +116,14 @@ def make(con: duckdb.DuckDBPyConnection, log: Path, columns: tuple[str, ...], fi
         return None
     try:
         made = folder / "index"
-        con.execute(f"attach {_quoted(made)} as made_index")
-        fill(con, "made_index.steps", ", ".join(columns))
+        con.execute(f"attach {quoted(made)} as made_index")
+        damaged = fill("made_index.steps")
+        if damaged is None:
+            con.execute("detach made_index")
+            return None
         con.execute(
             "create table made_index.about as select ? as shape, ? as engine, ?::bigint as bytes, ?::bigint as modified_ns, "
-            "? as edges, ?::varchar[] as columns",
+            "? as edges, ?::varchar[] as columns, ?::bigint as damaged",
             [
                 SHAPE,
                 duckdb.__version__,
@@ -133,8 +131,10 @@ def make(con: duckdb.DuckDBPyConnection, log: Path, columns: tuple[str, ...], fi
                 before.st_mtime_ns,
                 edges(log, before.st_size),
                 list(columns),
+                damaged,
             ],
         )
+        con.execute("checkpoint made_index")
         con.execute("detach made_index")
         if log.stat().st_size < before.st_size:
             return None
@@ -147,7 +147,7 @@ def make(con: duckdb.DuckDBPyConnection, log: Path, columns: tuple[str, ...], fi
         return None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return Index(path_of(log), columns, before.st_size)
+    return Index(path_of(log), columns, before.st_size, damaged)
 
 
 def edges(log: Path, size: int) -> str:
@@ -159,5 +159,6 @@ def edges(log: Path, size: int) -> str:
     return sha256(first + b"\0" + last).hexdigest()
 
 
-def _quoted(path: Path) -> str:
+def quoted(path: Path) -> str:
+    """The path as a literal of SQL."""
     return "'" + str(path).replace("'", "''") + "'"

@@ -21,16 +21,18 @@ from tracekit_analyzers import lost, registry
 from tracekit_analyzers.damage import Damage, with_source
 from tracekit_analyzers.files import packed, zstandard_error
 from tracekit_analyzers.model import InputFile, NativeRecord, Reader
-from tracekit_analyzers.readers.native import repaired
+from tracekit_analyzers.piecewise import Block, Piecewise
 from tracekit_analyzers.relations import statement
+from tracekit_analyzers.scanning import line_count
 from tracekit_analyzers.views import Progress
 
 _SPOOL_BYTES = 64 << 20
 _USUAL_LINE = 8 << 20
 """The engine keeps buffers of twice the longest line for each thread, so it is told of longer ones only where there are any."""
+_SHORT_LINE = 1 << 20
+"""The same for a block: with small buffers several threads find work in it."""
 _LINE_LIMIT = 64 << 20
 _LONGEST_LINE = 1 << 30
-_SCAN_BYTES = 1 << 20
 
 Tell = Callable[[Progress], None]
 
@@ -42,6 +44,7 @@ class Ingest:
         self, con: duckdb.DuckDBPyConnection, damage: Damage, spool: Path, *, reader: str | None, tell: Tell
     ) -> None:
         self._con, self._damage, self._forced, self._tell = con, damage, reader, tell
+        self._folder = spool
         self._spool = _Spool(con, spool / "spool.jsonl")
         self._total = self._done = 0
         self.skipped: list[str] = []
@@ -132,9 +135,34 @@ class Ingest:
         return False
 
     def _repair(self, file: InputFile) -> None:
+        def take(block: Block) -> bool:
+            self._spool.flush()
+            return self._took(block, file.name)
+
+        def keep(line: int, record: bytes) -> None:
+            self._spool.write(with_source(record, {"file": file.name, "line": line}))
+
         with _broken_archives(file, self._damage):
-            for line, _, record in repaired(file, self._damage):
-                self._spool.write(with_source(record, {"file": file.name, "line": line}))
+            Piecewise(file, self._folder, self._damage, take, keep).read()
+
+    def _took(self, block: Block, name: str) -> bool:
+        """Whether the engine read all of *block*; if not, nothing of it was kept."""
+        base = _next_row(self._con)
+        try:
+            load(self._con, [str(block.path)], line_limit(block.longest, usual=_SHORT_LINE))
+        except duckdb.Error:
+            return False
+        first, last, count, sources = self._con.execute(
+            "select min(rowid), max(rowid), count(*), count(source) from lines where rowid >= ?", [base]
+        ).fetchall()[0]
+        # A record that names its own source keeps it, and what of it is missing is added by Python.
+        if count != block.lines or last - first + 1 != count or sources:
+            self._con.execute("delete from lines where rowid >= ?", [base])
+            return False
+        self._con.execute(
+            statement("number_block"), {"name": name, "first_n": first, "first_line": block.first_line}
+        )
+        return True
 
     def _translate(self, file: InputFile, reader: Reader) -> None:
         with _broken_archives(file, self._damage):
@@ -166,7 +194,7 @@ class _Spool:
         if self._stream is None:
             return
         self._stream.close()
-        load(self._con, [str(self._path)], min(max(_USUAL_LINE, self._longest + 1024), _LONGEST_LINE))
+        load(self._con, [str(self._path)], line_limit(self._longest))
         self._path.unlink()
         self._stream, self._bytes, self._longest = None, 0, 0
 
@@ -187,6 +215,11 @@ class _broken_archives:
         return False
 
 
+def line_limit(longest: int = 0, *, usual: int = _USUAL_LINE) -> int:
+    """What to tell the engine of the longest line, of which it keeps room for a few."""
+    return min(max(usual, longest + 1024), _LONGEST_LINE)
+
+
 def load(con: duckdb.DuckDBPyConnection, paths: list[str], line_limit: int) -> None:
     """Add the lines of *paths* to `lines`, all or none; raises `duckdb.Error` for a line that is no strict JSON object."""
     con.execute(statement("lines"), {"files": paths, "line_limit": line_limit})
@@ -195,32 +228,6 @@ def load(con: duckdb.DuckDBPyConnection, paths: list[str], line_limit: int) -> N
 def _next_row(con: duckdb.DuckDBPyConnection) -> int:
     row = con.execute("select coalesce(max(rowid) + 1, 0) from lines").fetchone()
     return int(row[0]) if row else 0
-
-
-def line_count(path: Path) -> int | None:
-    """Lines of a file, the last one with or without its end; None when it holds what has to be looked at line by line."""
-    count, last = 0, b"\n"
-    with path.open("rb", buffering=0) as stream:
-        while chunk := stream.read(_SCAN_BYTES):
-            if _odd(chunk):
-                return None
-            count += chunk.count(b"\n")
-            last = chunk[-1:]
-    return count + (last != b"\n")
-
-
-def _odd(chunk: bytes) -> bool:
-    """Whether *chunk* may hold a number that JSON does not have, and that the engine would let pass."""
-    return b"NaN" in chunk or b"Infinity" in chunk
-
-
-def holds_no_json_numbers(path: Path) -> bool:
-    """Whether the file may hold `NaN` or `Infinity`."""
-    with path.open("rb", buffering=0) as stream:
-        while chunk := stream.read(_SCAN_BYTES):
-            if _odd(chunk):
-                return True
-    return False
 
 
 def dumped(record: NativeRecord) -> bytes:

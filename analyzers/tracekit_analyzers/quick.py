@@ -8,7 +8,6 @@ short way can't answer exactly (other formats, other relations, places within a 
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +18,14 @@ import duckdb
 from tracekit_analyzers import console, database, files, index, registry
 from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.model import InputFile
-from tracekit_analyzers.narrow import Narrow
+from tracekit_analyzers.naming import named
+from tracekit_analyzers.narrow import COLUMNS, Narrow
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.views import Table
 
 MEMORY_LIMIT_MB = 160
-
-_NEEDS_ORDER = re.compile(
-    r"\b(seq|line|record_index|trace_index|bucket|first_n|last_n|columns)\b|(?<!count\()\*", re.IGNORECASE
-)
+_IN_ORDER = frozenset(("seq", "line", "record_index", "trace_index", "bucket", "first_n", "last_n"))
+"""Columns that only the whole reading knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +47,8 @@ class _Asked:
 
 def answer(paths: Sequence[str], query: str, *, reader: str | None, limit: int) -> Answer | None:
     """The rows of *query*, or None when the short way can't answer it; raises what the console raises for a bad query."""
-    if reader not in (None, registry.NATIVE) or files.STDIN in paths or _NEEDS_ORDER.search(query):
-        return None
-    if not _reads_steps_only(query):
+    columns = _columns(query) if reader in (None, registry.NATIVE) and files.STDIN not in paths else None
+    if columns is None:
         return None
     with TemporaryDirectory(prefix="tracekit-") as folder:
         found = [file for file in files.find(paths, Path(folder)) if file.head]
@@ -62,7 +59,7 @@ def answer(paths: Sequence[str], query: str, *, reader: str | None, limit: int) 
             con.execute("set timezone = 'UTC'")
             con.execute("pragma disable_checkpoint_on_shutdown")
             con.execute(statement("macros"))
-            asked = _Asked(con, index.named(query), Path(folder))
+            asked = _Asked(con, columns, Path(folder))
             damaged = _show_steps(asked, found)
             if damaged is None:
                 return None
@@ -85,14 +82,19 @@ def _is_plain_native(file: InputFile) -> bool:
     return chosen is not None and chosen.name == registry.NATIVE and not files.packed(file.path)
 
 
-def _reads_steps_only(query: str) -> bool:
+def _columns(query: str) -> frozenset[str] | None:
+    """The columns of `steps` that *query* names, with those that tell steps apart; None where it asks for more than we can give."""
     # Naming the tables of a statement plans it, and planning an export makes its folder.
     with duckdb.connect() as con:
         console.close_doors(con)
+        console.check(con, query)
         try:
-            return con.get_table_names(query) == {"steps"}
+            words = named(con, query) if con.get_table_names(query) == {"steps"} else None
         except duckdb.Error:
-            return False
+            return None
+    if words is None or words & _IN_ORDER:
+        return None
+    return (words & COLUMNS) | {"trace_id", "step_id"}
 
 
 def _show_steps(asked: _Asked, found: Sequence[InputFile]) -> int | None:
@@ -115,13 +117,13 @@ def _by_index(asked: _Asked, log: InputFile) -> int | None:
     """Make `steps` of the index of *log*, which is made when it is missing; None when there is none for these columns."""
     if not index.holds(asked.columns) or log.path.stat().st_size < index.WORTH_BYTES:
         return None
-    for found in (index.find(log.path, asked.columns), None):
-        # Steps that were open when an index was made may have gone on: only the whole log says how.
-        usable = found or _make_index(asked, log)
-        damaged = usable and _show_index(asked, log, usable)
-        if damaged is not None:
-            return damaged
-    return None
+    found = index.find(log.path, asked.columns)
+    damaged = None if found is None else _show_index(asked, log, found)
+    if damaged is None:
+        # Steps that were open when the index was made may have gone on: only the whole log says how.
+        found = _make_index(asked, log)
+        damaged = None if found is None else _show_index(asked, log, found)
+    return damaged
 
 
 def _show_index(asked: _Asked, log: InputFile, found: index.Index) -> int | None:

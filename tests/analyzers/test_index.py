@@ -24,8 +24,8 @@ def every_log_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows(log: Path, query: str = COUNTS) -> object:
-    table = quick.answer([str(log)], query, reader=None, limit=1000)
-    return None if table is None else table.rows
+    answer = quick.answer([str(log)], query, reader=None, limit=1000)
+    return None if answer is None else answer.table.rows
 
 
 def long_way(log: Path, query: str = COUNTS) -> object:
@@ -142,8 +142,27 @@ def test_no_index_where_it_can_not_help(tmp_path: Path) -> None:
     torn = write(tmp_path / "torn.jsonl")
     with torn.open("a") as stream:
         stream.write('{"record":"step","trace_id":"ab')
-    assert rows(torn) is None
+    assert rows(torn) == rows(log)
     assert not index.path_of(torn).exists()
+
+
+def test_damage_is_told_by_the_index_as_by_the_log(tmp_path: Path) -> None:
+    log = write(tmp_path / "log.jsonl")
+    with log.open("a") as stream:
+        stream.write('{"record":"step","trace_id":"ab\n')
+    appended(log, {"record": "drops", "count": 3, "reason": "disk full"}, step("odd", duration_ms="long"))
+
+    def damaged() -> int:
+        answer = quick.answer([str(log)], COUNTS, reader=None, limit=10)
+        assert answer is not None
+        return answer.damaged
+
+    assert damaged() == 3
+    made = index.path_of(log).stat().st_ino
+    assert damaged() == 3
+    appended(log, {"record": "drops", "count": 1})
+    assert damaged() == 4
+    assert index.path_of(log).stat().st_ino == made
 
 
 def test_an_index_is_no_log(tmp_path: Path) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
@@ -12,6 +13,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._source import open_bytes
 
 RECORDS = frozenset(("process", "step", "message", "drops"))
+_BEGINS = re.compile(rb'\{\s*"record"\s*:\s*"(process|step|message|drops)"')
 
 
 class NativeReader:
@@ -28,7 +30,7 @@ class NativeReader:
                 if sure:
                     return sure
         # One long first line can reach beyond the head.
-        return 90 if file.head[:300].lstrip(b"\xef\xbb\xbf \0\r\n").startswith(b'{"record":"') else 0
+        return 90 if _BEGINS.match(file.head[:300].lstrip(b"\xef\xbb\xbf \0\r\n")) else 0
 
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records of the file, with `source.line`; damage is told line by line."""
@@ -53,22 +55,29 @@ def _looks_native(record: bytes | None) -> int:
 def repaired(file: InputFile, damage: DamageReport) -> Iterator[tuple[int, int, bytes]]:
     """Line number, byte offset and bytes of each record that can be kept; the rest goes to *damage*."""
     with open_bytes(file) as stream:
-        for number, offset, line in numbered(iter(stream)):
-            damage.counted(1)
-            if number == 1 and line.startswith(b"\xef\xbb\xbf"):
-                line = line[3:]
-            number, offset = number + file.first_line, offset + file.first_byte
-            for piece in examine(line):
-                if piece.reason is not None:
-                    damage.bad(
-                        file=file.name,
-                        line=number,
-                        offset=offset + piece.at,
-                        reason=piece.reason,
-                        data=line[piece.at :],
-                    )
-                if piece.record is not None:
-                    yield number, offset + piece.at, piece.record
+        yield from repaired_lines(stream, file, damage)
+
+
+def repaired_lines(
+    lines: Iterable[bytes], file: InputFile, damage: DamageReport
+) -> Iterator[tuple[int, int, bytes]]:
+    """The same of *lines* that stand in *file*, or in the piece of it that *file* tells of."""
+    for number, offset, line in numbered(iter(lines)):
+        damage.counted(1)
+        if number == 1 and line.startswith(b"\xef\xbb\xbf"):
+            line = line[3:]
+        number, offset = number + file.first_line, offset + file.first_byte
+        for piece in examine(line):
+            if piece.reason is not None:
+                damage.bad(
+                    file=file.name,
+                    line=number,
+                    offset=offset + piece.at,
+                    reason=piece.reason,
+                    data=line[piece.at :],
+                )
+            if piece.record is not None:
+                yield number, offset + piece.at, piece.record
 
 
 READER = NativeReader()
