@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
 from tracekit_analyzers import console, database, filtering, increment, relate, rows, tree
+from tracekit_analyzers.alignment import AlignStep
 from tracekit_analyzers.engine import Engine, silent
 from tracekit_analyzers.glance import Glance
 from tracekit_analyzers.growth import MustReadAll, Watch
 from tracekit_analyzers.liveness import any_held
 from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, TraceVerdict
+from tracekit_analyzers.preview import Preview
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.views import (
     MessageLine,
@@ -31,6 +33,11 @@ from tracekit_analyzers.views import (
 
 GROW_FROM_BYTES = 1 << 20
 """Smaller logs are read as a whole when they grow: it takes no longer."""
+TREES = 8
+"""Trees of traces that are kept; one of 30,000 steps takes some 10 MB."""
+NOT_READ_YET = "(this message has not been read yet)"
+PREVIEWS = 3
+"""Traces that are kept open by their own lines, while the log is being read."""
 _WHOLE_SHARE = 0.02
 """Share of the time that whole readings may take while a log grows, so that in the end all is compared with all."""
 
@@ -62,6 +69,9 @@ class Session:
         self._engine: Engine | None = None
         self._glance: Glance | None = None
         """Answers for the list of traces before there is an engine."""
+        self._previews: OrderedDict[str, Preview] = OrderedDict()
+        """Traces that were opened before there is an engine."""
+        self._previewing = threading.Lock()
         self._watch = Watch(self._given, reader)
         self._compared_with_all = True
         """False when traces were judged beside a few others only, as new lines came in."""
@@ -75,7 +85,7 @@ class Session:
         """Set when there is an engine to ask, or the first reading has failed."""
         self._diagnosed = False
         """False while the engine in use has its rows but no verdicts yet; only at the first reading."""
-        self._tree = lru_cache(maxsize=8)(self._make_tree)
+        self._trees: OrderedDict[tuple[str, bool], tuple[object, tuple[tree.Place, ...]]] = OrderedDict()
 
     def load(self, progress: Callable[[Progress], None] | None = None) -> None:
         """
@@ -123,7 +133,7 @@ class Session:
         taken = increment.take(engine, self._watch, grown, died, engine.folder)
         with self._lock:
             engine.verdicts.update(taken.verdicts)
-            self._tree.cache_clear()
+            self._trees.clear()
         self._watch.taken(grown)
         self._compared_with_all = self._compared_with_all and taken.compared_with_all
 
@@ -155,10 +165,11 @@ class Session:
         self._whole_s = self._whole_ended - began
 
     def _close_doors(self, engine: Engine) -> None:
-        """From here on a query reaches nothing of the machine but the temporary folder of the analysis."""
+        """From here on a query reaches no file but those of the analysis itself, and changes no setting."""
         folder = str(engine.folder).replace("'", "''")
         engine.con.execute(f"set allowed_directories = ['{folder}']")
         engine.con.execute("set enable_external_access = false")
+        engine.con.execute("set lock_configuration = true")
 
     def _look_early(self, tell: Callable[[Progress], None]) -> None:
         """Before the first reading of a large log: rows from a first look at it."""
@@ -176,6 +187,33 @@ class Session:
             self._glance.close()
             self._glance = None
 
+    def _preview(self, trace_id: str) -> Preview | None:
+        """The trace by its own lines, as long as there is nothing better; None when there is."""
+        with self._previewing:
+            glance = self._glance if self._engine is None else None
+            if glance is None:
+                return None
+            if trace_id not in self._previews:
+                made = Preview(trace_id, glance.files_of(trace_id))
+                if not made.found or self._engine is not None:
+                    made.close()
+                    return None
+                self._previews[trace_id] = made
+                if len(self._previews) > PREVIEWS:
+                    self._previews.popitem(last=False)[1].close()
+            self._previews.move_to_end(trace_id)
+            return self._previews[trace_id]
+
+    def _end_previews(self) -> None:
+        with self._previewing:
+            while self._previews:
+                self._previews.popitem()[1].close()
+
+    def _from(self, trace_id: str) -> tuple[object, rows.Ask]:
+        """Where what is known of the trace is asked, and how."""
+        preview = self._preview(trace_id)
+        return (self.engine, self._ask) if preview is None else (preview, preview.ask)
+
     def _told(self, engine: Engine, said: Progress, tell: Callable[[Progress], None]) -> None:
         if said.stage == "diagnosing" and self._engine is None:
             # The first reading: its rows are shown while it is being judged.
@@ -185,10 +223,11 @@ class Session:
     def _use(self, engine: Engine, *, diagnosed: bool) -> None:
         with self._lock:
             old, self._engine, self._diagnosed = self._engine, engine, diagnosed
-            self._tree.cache_clear()
+            self._trees.clear()
             if old is not None and old is not engine:
                 old.close()
             self._end_glance()
+        self._end_previews()
         self._ready.set()
 
     def _wait_for_verdicts(self) -> None:
@@ -259,12 +298,13 @@ class Session:
     def trace(self, trace_id: str) -> TraceRow | None:
         """One trace, by the beginning of its id, by its task or by its name, where no other has the same."""
         whole = self._whole_id(trace_id)
-        found = self._ask(f"select {rows.TRACE_COLUMNS} from log.trace_rows t where trace_id = ?", (whole,))
+        _, ask = self._from(whole)
+        found = ask(f"select {rows.TRACE_COLUMNS} from log.trace_rows t where trace_id = ?", (whole,))
         return rows.trace_row(found[0]) if found else None
 
     def _whole_id(self, trace_id: str) -> str:
         """The id of the one trace that *trace_id* is the id, a beginning of it, the task or the name of; else itself."""
-        found = self._ask(
+        found = self._ask_early(
             "select trace_id from log.trace_rows where starts_with(trace_id, ?) or task_id = ? or (task_id is null and name = ?) "
             "order by trace_id <> ?, trace_id limit 2",
             (trace_id, trace_id, trace_id, trace_id),
@@ -276,53 +316,49 @@ class Session:
         self, trace_id: str, *, errors_only: bool = False, offset: int = 0, limit: int = 200
     ) -> Page[StepLine]:
         """Steps in the order of the tree, depth first, siblings by start."""
-        places = self._tree(self._whole_id(trace_id), errors_only)
+        trace_id = self._whole_id(trace_id)
+        source, ask = self._from(trace_id)
+        places = self._tree(source, ask, trace_id, errors_only)
         page = places[offset : offset + limit]
-        lines = self._lines(self._whole_id(trace_id), page)
-        unfiltered = len(self._tree(self._whole_id(trace_id), False)) if errors_only else len(places)
+        lines = _lines(ask, trace_id, page)
+        unfiltered = len(self._tree(source, ask, trace_id, False)) if errors_only else len(places)
         return Page(lines, offset, len(places), unfiltered)
 
-    def _make_tree(self, trace_id: str, errors_only: bool) -> tuple[tree.Place, ...]:
-        narrow = self._ask(
-            "select step_id, parent_step_id, seq from log.steps where trace_id = ? order by seq", (trace_id,)
-        )
-        places = tree.ordered(narrow)
-        if not errors_only:
-            return places
-        bad = {
-            row[0]
-            for row in self._ask(
-                "select step_id from log.steps where trace_id = ? and status in ('error', 'unknown', 'running') "
-                "union select failed_step from diagnoses where trace_id = ? "
-                "union select cause_step from diagnoses where trace_id = ?",
-                (trace_id, trace_id, trace_id),
-            )
-        }
-        return tuple(place for place in places if place.step_id in bad)
-
-    def _lines(self, trace_id: str, places: Sequence[tree.Place]) -> tuple[StepLine, ...]:
-        wanted = [place.step_id for place in places]
-        found = self._ask(statement("step_lines"), {"trace": trace_id, "steps": wanted}) if wanted else []
-        by_id = {row[0]: row for row in found}
-        return tuple(rows.step_line(place, by_id.get(place.step_id)) for place in places)
+    def _tree(
+        self, source: object, ask: rows.Ask, trace_id: str, errors_only: bool
+    ) -> tuple[tree.Place, ...]:
+        """The tree of a trace; the last few are kept for as long as they are asked of the same *source*."""
+        key = (trace_id, errors_only)
+        held = self._trees.get(key)
+        if held is None or held[0] is not source:
+            held = (source, _make_tree(ask, trace_id, errors_only))
+            with self._lock:
+                self._trees[key] = held
+                while len(self._trees) > TREES:
+                    self._trees.popitem(last=False)
+        return held[1]
 
     def step(self, trace_id: str, step_id: str) -> StepDetail | None:
         """Everything about one step; None when the trace has no such step."""
         trace_id = self._whole_id(trace_id)
-        place = next((place for place in self._tree(trace_id, False) if place.step_id == step_id), None)
-        found = self._ask(statement("step_detail"), {"trace": trace_id, "step": step_id})
+        source, ask = self._from(trace_id)
+        places = self._tree(source, ask, trace_id, False)
+        place = next((place for place in places if place.step_id == step_id), None)
+        found = ask(statement("step_detail"), {"trace": trace_id, "step": step_id})
         if place is None or not found:
             return None
-        return rows.step_detail(self._lines(trace_id, [place])[0], found[0])
+        return rows.step_detail(_lines(ask, trace_id, [place])[0], found[0])
 
     def context(self, trace_id: str, step_id: str, *, offset: int = 0, limit: int = 100) -> Page[MessageLine]:
         """Messages sent to a model step, those dropped since the model step before it included."""
         trace_id = self._whole_id(trace_id)
-        names = rows.context_names(self._ask, trace_id, step_id)
+        source, ask = self._from(trace_id)
+        names = rows.context_names(ask, trace_id, step_id)
         page = names[offset : offset + limit]
-        known = rows.messages_named(self._ask, trace_id, [name for name, _ in page])
+        known = rows.messages_named(ask, trace_id, [name for name, _ in page])
+        missing = NOT_READ_YET if isinstance(source, Preview) else rows.NOT_IN_LOG
         lines = (
-            rows.message_line(offset + place, name, change, known.get(name))
+            rows.message_line(offset + place, name, change, known.get(name), missing=missing)
             for place, (name, change) in enumerate(page)
         )
         return Page(tuple(lines), offset, len(names), len(names))
@@ -337,6 +373,11 @@ class Session:
         finally:
             cursor.close()
         return tuple(OriginLine(*row) for row in found)
+
+    def diff_steps(self, trace_id: str) -> tuple[AlignStep, ...]:
+        """All steps of a trace, as two runs are compared (`alignment.align`)."""
+        found = self._ask(statement("diff_steps"), {"trace": self._whole_id(trace_id)})
+        return tuple(AlignStep(*row) for row in found)
 
     def verdict(self, trace_id: str) -> TraceVerdict | None:
         """Everything that analysis says about one trace; a unique prefix of the id will do."""
@@ -368,8 +409,35 @@ class Session:
 
     def close(self) -> None:
         """Let go of the database and its temporary files."""
+        self._end_previews()
         with self._lock:
             self._end_glance()
             if self._engine is not None:
                 self._engine.close()
                 self._engine = None
+
+
+def _make_tree(ask: rows.Ask, trace_id: str, errors_only: bool) -> tuple[tree.Place, ...]:
+    narrow = ask(
+        "select step_id, parent_step_id, seq from log.steps where trace_id = ? order by seq", (trace_id,)
+    )
+    places = tree.ordered(narrow)
+    if not errors_only:
+        return places
+    bad = {
+        row[0]
+        for row in ask(
+            "select step_id from log.steps where trace_id = ? and status in ('error', 'unknown', 'running') "
+            "union select failed_step from diagnoses where trace_id = ? "
+            "union select cause_step from diagnoses where trace_id = ?",
+            (trace_id, trace_id, trace_id),
+        )
+    }
+    return tuple(place for place in places if place.step_id in bad)
+
+
+def _lines(ask: rows.Ask, trace_id: str, places: Sequence[tree.Place]) -> tuple[StepLine, ...]:
+    wanted = [place.step_id for place in places]
+    found = ask(statement("step_lines"), {"trace": trace_id, "steps": wanted}) if wanted else []
+    by_id = {row[0]: row for row in found}
+    return tuple(rows.step_line(place, by_id.get(place.step_id)) for place in places)

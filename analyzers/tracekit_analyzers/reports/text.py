@@ -58,6 +58,15 @@ def cut(text: str, columns: int) -> str:
     return "".join(kept) + "…"
 
 
+def apart(one: str, other: str, columns: int) -> tuple[str, str]:
+    """Both texts in at most *columns* each, cut so that the place at which they begin to differ can be seen."""
+    same = _alike(one, other)
+    skipped = same - 20 if same > columns // 2 and max(len(one), len(other)) > columns else 0
+    if skipped <= 0:
+        return cut(one, columns), cut(other, columns)
+    return cut("…" + one[skipped:], columns), cut("…" + other[skipped:], columns)
+
+
 def padded(text: str, columns: int, *, right: bool = False) -> str:
     """*text* cut and filled to exactly *columns*."""
     shown = cut(text, columns)
