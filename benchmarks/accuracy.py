@@ -89,7 +89,7 @@ def print_cause_steps(show: bool) -> list[objective.Judged]:
 
 
 def print_held_out(talks: dict[str, list[cause_steps.Run]]) -> None:
-    """What the four weights of the rule about talks are worth on runs that they were not chosen on."""
+    """What the weights of the rule about talks are worth on runs that they were not chosen on."""
     if not talks:
         return
     print(

@@ -40,7 +40,7 @@ class Claim:
     key: Key
     names: int
     numbers: int
-    blind_code: bool
+    code_words: int
     reliance: float
 
 
@@ -150,7 +150,7 @@ def _steps(engine: Engine, by_span: bool) -> dict[str, tuple[Row, ...]]:
 
 def _claims(engine: Engine) -> dict[str, tuple[Claim, ...]]:
     query = (
-        "select trace_id, s.record_index, c.names, c.numbers, c.blind_code, c.reliance "
+        "select trace_id, s.record_index, c.names, c.numbers, c.code_words, c.reliance "
         "from talk_claims c join steps s using (trace_id, step_id) order by trace_id, s.seq"
     )
     found: dict[str, list[Claim]] = {}

@@ -20,19 +20,18 @@ PARTS, ROUNDS = 5, 10
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One choice of the four numbers in `claim_weight`."""
+    """One choice of the three weights in `claim_weight`; that of a name is 1."""
 
-    names_cap: int
     number: float
-    blind_code: float
+    code: float
     reliance: float
 
     def of(self, claim: Claim) -> float:
         """What the SQL computes for *claim* with these numbers."""
         return (
-            min(claim.names, self.names_cap) / self.names_cap
+            min(claim.names, 12) / 12
             + self.number * min(claim.numbers, 8) / 8
-            + self.blind_code * claim.blind_code
+            + self.code * min(claim.code_words, 40) / 40
             + self.reliance * claim.reliance
         )
 
@@ -42,12 +41,12 @@ class Weights:
         return best.key if best is not None and self.of(best) > 0.2 else None
 
 
-IN_USE = Weights(12, 0.2, 1.0, 0.05)
+IN_USE = Weights(0.2, 1.5, 0.2)
 
 
 def grid() -> Iterator[Weights]:
     """Every choice that is tried."""
-    for choice in product((6, 12, 20), (0.0, 0.2, 0.4), (0.5, 1.0, 1.5), (0.02, 0.05, 0.1, 0.2)):
+    for choice in product((0.0, 0.2, 0.4), (0.5, 1.0, 1.5, 2.0), (0.02, 0.05, 0.1, 0.2)):
         yield Weights(*choice)
 
 

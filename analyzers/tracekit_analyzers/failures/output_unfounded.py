@@ -8,7 +8,8 @@ A bad trace:
     model  "Assuming the population is 1,200,000, the answer is ..."
 
 Evidence: the model's own words for it, a result that was empty or failed before it, and numbers in it that have no
-lineage. Soft: alone it is a hint, never a proof.
+lineage; in a talk between agents, the message that brings in most that nothing before it had given, in words, numbers or
+code, and on which the others go on. Soft: alone it is a hint, never a proof.
 
 What to do: go back to that step and have the data looked up.
 """

@@ -35,13 +35,13 @@ WITH acts AS (
   SELECT s.trace_id, max_by(s.step_id, s.seq) AS step_id FROM steps s JOIN alone USING (trace_id) WHERE s.kind = 'model' GROUP BY s.trace_id
 )
 SELECT c.trace_id AS trace_id, coalesce(e.step_id, c.step_id) AS failed_step, c.step_id AS cause_step,
-  sure('output.unfounded/' || CASE WHEN c.blind_code THEN 'blind_code' WHEN c.own_words <> '' THEN 'own_words' ELSE 'no_lineage' END) AS confidence,
-  'output.unfounded/' || CASE WHEN c.blind_code THEN 'blind_code' WHEN c.own_words <> '' THEN 'own_words' ELSE 'no_lineage' END AS rule,
-  CASE WHEN c.blind_code THEN 'code was written before anything had been looked up, and the talk rests on it'
+  sure('output.unfounded/' || CASE WHEN c.by_code THEN 'blind_code' WHEN c.own_words <> '' THEN 'own_words' ELSE 'no_lineage' END) AS confidence,
+  'output.unfounded/' || CASE WHEN c.by_code THEN 'blind_code' WHEN c.own_words <> '' THEN 'own_words' ELSE 'no_lineage' END AS rule,
+  CASE WHEN c.by_code THEN 'its code brings in ' || c.code_words || ' words that nothing before had given, and the talk rests on it'
        ELSE c.names || ' names and ' || c.numbers || ' numbers are stated that nothing before had given, and the talk rests on them' END AS message,
   list_filter([
     CASE WHEN c.shown IS NOT NULL THEN fact(c.step_id, 'stated here first, with no source', '$.raw', c.shown) END,
-    CASE WHEN c.blind_code THEN fact(c.step_id, 'code before any look at the data', '$.raw', NULL) END,
+    CASE WHEN c.code_words > 0 THEN fact(c.step_id, 'in its code first, with no source', '$.raw', c.code_shown) END,
     CASE WHEN c.own_words <> '' THEN fact(c.step_id, 'its own words', '$.raw', trim(c.own_words)) END,
     CASE WHEN c.later > 0 THEN fact(c.step_id, c.later || ' later messages of other agents use what it was the first to state', NULL, NULL) END,
     CASE WHEN e.step_id IS NOT NULL THEN fact(e.step_id, 'the last answer of the talk', NULL, NULL) END], lambda f: f IS NOT NULL) AS evidence

@@ -1,7 +1,7 @@
--- How much a run rests on one message of a talk: new names (past a dozen, more say no more), new numbers, code written before
--- anything was known, and, as what decides between equals, the share of later messages that use what it was the first to state.
-CREATE OR REPLACE TEMP MACRO claim_weight(names, numbers, blind_code, reliance) AS
-  least(names, 12) / 12 + 0.2 * least(numbers, 8) / 8 + CASE WHEN blind_code THEN 1 ELSE 0 END + 0.05 * reliance;
+-- How much a run rests on one message of a talk, by what it brings in that nothing before it had given: names (past a dozen,
+-- more say no more), words of code (past forty), numbers; and by the share of later messages that use what it was the first to state.
+CREATE OR REPLACE TEMP MACRO claim_weight(names, numbers, code_words, reliance) AS
+  least(names, 12) / 12 + 0.2 * least(numbers, 8) / 8 + 1.5 * least(code_words, 40) / 40 + 0.2 * reliance;
 
 -- One row: a model step of a talk between agents with what it states that nothing before it had given, and how much of what
 -- others say later rests on that. `chosen` marks the one on which the run rests most. Only where a run is carried by free text:
@@ -36,7 +36,7 @@ WITH texts AS (
 ), first_known AS (
   SELECT trace_id, word, min(seq) AS seq FROM known GROUP BY trace_id, word
 ), fresh AS (
-  -- The message that opens a talk brings the task itself: its words are given, only its code is not.
+  -- The message that opens a talk brings the task itself: its words are given. Code is nobody's task.
   SELECT p.trace_id, p.step_id, p.seq, p.agent, p.word
   FROM (SELECT trace_id, step_id, seq, agent, unnest(prose) AS word FROM said WHERE NOT opens) p
   JOIN first_known f ON f.trace_id = p.trace_id AND f.word = p.word AND f.seq = p.seq
@@ -45,17 +45,39 @@ WITH texts AS (
     count(*) FILTER (NOT regexp_matches(word, '\d')) AS names, count(*) FILTER (regexp_matches(word, '\d')) AS numbers,
     array_to_string(list(word ORDER BY word)[:20], ', ') AS shown
   FROM fresh GROUP BY trace_id, step_id
+), code_words AS (
+  SELECT trace_id, step_id, seq,
+    unnest(list_distinct(regexp_extract_all(array_to_string(regexp_extract_all(text, '(?s)```.*?(?:```|$)'), ' '), '[A-Za-z_]\w{3,}'))) AS word
+  FROM said WHERE contains(text, '```')
+), told_words AS (
+  SELECT trace_id, seq, unnest(list_distinct(regexp_extract_all(text, '[A-Za-z_]\w{3,}'))) AS word
+  FROM said SEMI JOIN code_words USING (trace_id)
+  UNION ALL
+  SELECT s.trace_id, s.seq, unnest(list_distinct(regexp_extract_all(left(s.output_text, 20000), '[A-Za-z_]\w{3,}')))
+  FROM steps s SEMI JOIN code_words USING (trace_id) WHERE s.kind = 'tool'
+  UNION ALL
+  SELECT m.trace_id, 0, unnest(regexp_extract_all(m.text, '[A-Za-z_]\w{3,}'))
+  FROM messages m JOIN talks t ON t.trace_id = m.trace_id SEMI JOIN code_words c ON c.trace_id = m.trace_id
+  WHERE m.role IN ('user', 'system', 'human') AND m.seq <= t.opening
+), first_told AS (
+  SELECT trace_id, word, min(seq) AS seq FROM told_words GROUP BY trace_id, word
+), new_code AS (
+  SELECT c.trace_id, c.step_id, count(*) AS words, array_to_string(list(c.word ORDER BY c.word)[:20], ', ') AS shown
+  FROM code_words c JOIN first_told f ON f.trace_id = c.trace_id AND f.word = c.word AND f.seq = c.seq
+  GROUP BY c.trace_id, c.step_id
 ), relied AS (
   SELECT f.trace_id, f.step_id, count(DISTINCT m.seq) AS later
   FROM fresh f JOIN mentions m ON m.trace_id = f.trace_id AND m.word = f.word AND m.seq > f.seq AND m.agent IS DISTINCT FROM f.agent
   GROUP BY f.trace_id, f.step_id
 ), measured AS (
   SELECT s.trace_id, s.step_id, s.seq, t.closing, coalesce(n.names, 0) AS names, coalesce(n.numbers, 0) AS numbers, n.shown,
-    coalesce(r.later, 0) AS later, contains(s.text, '```') AND s.opens AS blind_code,
+    coalesce(r.later, 0) AS later, coalesce(c.words, 0) AS code_words, c.shown AS code_shown,
     coalesce(r.later, 0) / greatest(1, max(coalesce(r.later, 0)) OVER (PARTITION BY s.trace_id)) AS reliance,
     regexp_extract(s.text, '(?is)[^.\n]{0,80}\b(?:assum(?:e|es|ing)|hypothetical|placeholder|simulat\w+|fictional|for demonstration|from my knowledge)\b[^.\n]{0,120}') AS own_words
-  FROM said s JOIN talks t USING (trace_id) LEFT JOIN new_words n USING (trace_id, step_id) LEFT JOIN relied r USING (trace_id, step_id)
+  FROM said s JOIN talks t USING (trace_id) LEFT JOIN new_words n USING (trace_id, step_id)
+  LEFT JOIN new_code c USING (trace_id, step_id) LEFT JOIN relied r USING (trace_id, step_id)
 ), weighed AS (
-  SELECT *, claim_weight(names, numbers, blind_code, reliance) AS weight FROM measured
+  SELECT *, claim_weight(names, numbers, code_words, reliance) AS weight,
+    claim_weight(0, 0, code_words, 0) > claim_weight(names, numbers, 0, 0) AS by_code FROM measured
 )
 SELECT *, weight > 0.2 AND row_number() OVER (PARTITION BY trace_id ORDER BY weight DESC, seq) = 1 AS chosen FROM weighed;
