@@ -167,6 +167,59 @@ def test_calls_that_share_an_id_are_paired_in_their_order(ask: Ask) -> None:
     ]
 
 
+def asking(step_id: str, seq: int, *arguments: str, parent: str = "agent") -> Record:
+    """A model step that asks for `pay` once with each of *arguments*."""
+    calls = [
+        {"call_id": f"{step_id}-{n}", "name": "pay", "arguments": raw} for n, raw in enumerate(arguments)
+    ]
+    return step(step_id, kind="model", name="chat", started_at=seq, parent_step_id=parent, asked=calls)
+
+
+def received(step_id: str, seq: int, value: Any, *, parent: str = "agent") -> Record:
+    """The span of a tool that carries no call id."""
+    return step(
+        step_id,
+        name="pay",
+        tool_name="pay",
+        started_at=seq,
+        parent_step_id=parent,
+        input_snapshot=value,
+        output_snapshot={},
+    )
+
+
+def test_a_tool_span_without_a_call_id_belongs_to_the_last_model_step_that_asked_for_the_tool(
+    ask: Ask,
+) -> None:
+    records = [
+        asking("m1", 1, '{"amount": 1}'),
+        received("t1", 2, {"amount": 1}, parent="elsewhere"),
+        asking("m2", 3, '{"amount": 2}', '{"amount": 3}'),
+        received("t3", 4, {"amount": 3}),
+        received("t2", 5, {"amount": 2}),
+        asking("m3", 6, '{"amount": "99.50"}'),
+        received("t4", 7, {"amount": 9950}),
+    ]
+    assert ask(records, "select call_id, asked_step, step_id from calls order by call_id") == [
+        ("m1-0", "m1", "t1"),
+        ("m2-0", "m2", "t2"),
+        ("m2-1", "m2", "t3"),
+        ("m3-0", "m3", "t4"),
+    ]
+
+
+def test_a_tool_span_is_not_guessed_to_be_a_call_that_it_may_not_be(ask: Ask) -> None:
+    records = [
+        asking("m1", 1, '{"amount": 1}'),
+        received("t1", 2, {"amount": 7}, parent="another agent"),
+        asking("m2", 3, '{"amount": 2}', '{"amount": 3}'),
+        received("t2", 4, {"amount": 8}),
+        received("t3", 5, {"amount": 3}),
+    ]
+    paired = "select call_id, step_id from calls where asked_step is not null and step_id is not null"
+    assert ask(records, paired) == [("m2-1", "t3")]
+
+
 def test_changes_of_a_context_are_told_by_message(ask: Ask) -> None:
     records = [
         *(message(name, "user", name) for name in "abcd"),
