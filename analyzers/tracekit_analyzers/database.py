@@ -29,13 +29,14 @@ def connect(folder: Path, input_bytes: int, *, memory_mb: int = MEMORY_LIMIT_MB)
     )
     # Those who cut the work into pieces have to know how much fits.
     con.execute(f"set variable memory_share = {min(1.0, memory_mb / MEMORY_LIMIT_MB)}")
+    # Global, so that connections to the same engine have it too: they may not set it once queries are let in.
+    con.execute("set global timezone = 'UTC'")
     prepare(con)
     return con
 
 
 def prepare(con: duckdb.DuckDBPyConnection) -> None:
     """Make our macros and the empty base tables in the database that *con* uses."""
-    con.execute("set timezone = 'UTC'")
     con.execute("create schema if not exists log")
     con.execute(statement("macros"))
     con.execute(statement("lines_table"))

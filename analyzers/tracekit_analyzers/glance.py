@@ -40,6 +40,8 @@ class Glance:
         self._con.execute("create schema log")
         self._con.execute(statement("macros"))
         self._closed = False
+        self._files: dict[str, tuple[Path, str]] = {}
+        """Path and name of the file behind each path that was looked at."""
         self._asking = threading.Lock()
 
     def looks(self, paths: Sequence[str]) -> Iterator[None]:
@@ -51,6 +53,7 @@ class Glance:
             return
         if self._look(self._heads(found)):
             yield
+        self._files.update({str(file.path): (file.path, file.name) for file in found})
         if self._look({str(file.path): file.name for file in found}):
             yield
 
@@ -58,6 +61,11 @@ class Glance:
         """The rows of a query over `log.trace_rows`; None when this look is over."""
         with self._asking:
             return None if self._closed else self._con.execute(sql, parameters).fetchall()
+
+    def files_of(self, trace_id: str) -> list[tuple[Path, str]]:
+        """Path and name of each file that tells of a trace, as far as was seen."""
+        rows = self.ask("select unnest(files) from log.trace_rows where trace_id = ?", (trace_id,)) or []
+        return [self._files[path] for (path,) in sorted(rows) if path in self._files]
 
     def close(self) -> None:
         """Let go of the rows and the temporary files."""
@@ -94,6 +102,7 @@ class Glance:
             copy = Path(self._folder.name) / f"{place}.jsonl"
             copy.write_bytes(head[: head.rfind(b"\n") + 1])
             names[str(copy)] = file.name
+            self._files[str(copy)] = (file.path, file.name)
         return names
 
 

@@ -60,6 +60,14 @@ class Relations:
         for name in (*PER_BUCKET, "cleanliness"):
             self._con.execute(statement(name))
 
+    def make_for_looking(self) -> None:
+        """Make what is shown of steps, over all traces: neither where values came from nor what is judged by."""
+        for name in ("steps", "traces"):
+            self._con.execute(f"create or replace view {name} as select * from log.{name}")
+        self._relate_contexts()
+        for name in ("messages", "call_pairs"):
+            self._con.execute(statement(name))
+
     def keep(self, *, first: bool) -> None:
         """Put what was made for this bucket beside that of the buckets before it."""
         if self._buckets == 1:

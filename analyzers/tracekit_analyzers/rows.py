@@ -16,6 +16,7 @@ from tracekit_analyzers.views import MessageLine, StepDetail, StepLine, TraceRow
 Row = tuple[Any, ...]
 Ask = Callable[[str, Any], list[Row]]
 
+NOT_IN_LOG = "(this message is not in the log)"
 TRACE_COLUMNS = (
     "t.trace_id, t.task_id, t.name, t.status, t.steps, t.finished_steps, t.failed_step, t.failed_seq, t.failed_name, "
     "t.code, t.confidence, t.cost, t.tokens, t.started_at, t.duration_ms, t.file, t.trace_index"
@@ -167,8 +168,10 @@ def messages_named(ask: Ask, trace_id: str, names: list[str]) -> dict[str, Row]:
     return {row[0]: row for row in found}
 
 
-def message_line(position: int, name: str, change: str, row: Row | None) -> MessageLine:
+def message_line(
+    position: int, name: str, change: str, row: Row | None, *, missing: str = NOT_IN_LOG
+) -> MessageLine:
     """One message of a context; one that the log does not hold says so."""
     if row is None:
-        return MessageLine(position, "unknown", None, "(this message is not in the log)", name, change)
+        return MessageLine(position, "unknown", None, missing, name, change)
     return MessageLine(position, row[1] or "unknown", row[2], row[3] or "", name, change)

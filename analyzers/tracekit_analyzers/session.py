@@ -15,6 +15,7 @@ from tracekit_analyzers import console, database, filtering, increment, relate, 
 from tracekit_analyzers.alignment import AlignStep
 from tracekit_analyzers.engine import Engine, silent
 from tracekit_analyzers.glance import Glance
+from tracekit_analyzers.groups import Group, Grouped, grouped
 from tracekit_analyzers.growth import MustReadAll, Watch
 from tracekit_analyzers.liveness import any_held
 from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, TraceVerdict
@@ -72,6 +73,8 @@ class Session:
         self._previews: OrderedDict[str, Preview] = OrderedDict()
         """Traces that were opened before there is an engine."""
         self._previewing = threading.Lock()
+        self._large = False
+        """Whether there was something to see at a first look."""
         self._watch = Watch(self._given, reader)
         self._compared_with_all = True
         """False when traces were judged beside a few others only, as new lines came in."""
@@ -86,6 +89,8 @@ class Session:
         self._diagnosed = False
         """False while the engine in use has its rows but no verdicts yet; only at the first reading."""
         self._trees: OrderedDict[tuple[str, bool], tuple[object, tuple[tree.Place, ...]]] = OrderedDict()
+        self._groups: list[tuple[Grouped, ...]] = []
+        """Made of the verdicts in use when first asked for; another list as soon as there are other verdicts."""
 
     def load(self, progress: Callable[[Progress], None] | None = None) -> None:
         """
@@ -134,6 +139,7 @@ class Session:
         with self._lock:
             engine.verdicts.update(taken.verdicts)
             self._trees.clear()
+            self._groups = []
         self._watch.taken(grown)
         self._compared_with_all = self._compared_with_all and taken.compared_with_all
 
@@ -177,7 +183,7 @@ class Session:
             return
         glance = Glance()
         for _ in glance.looks(self._given):
-            self._glance = glance
+            self._glance, self._large = glance, True
             tell(Progress("", 0, 0, "rows"))
         if self._glance is None:
             glance.close()
@@ -188,14 +194,13 @@ class Session:
             self._glance = None
 
     def _preview(self, trace_id: str) -> Preview | None:
-        """The trace by its own lines, as long as there is nothing better; None when there is."""
+        """The trace by its own lines, as long as a large log is read for the first time; None when that is over."""
         with self._previewing:
-            glance = self._glance if self._engine is None else None
-            if glance is None:
+            if self._diagnosed or not self._large:
                 return None
             if trace_id not in self._previews:
-                made = Preview(trace_id, glance.files_of(trace_id))
-                if not made.found or self._engine is not None:
+                made = Preview(trace_id, self._files_of(trace_id))
+                if not made.found or self._diagnosed:
                     made.close()
                     return None
                 self._previews[trace_id] = made
@@ -204,15 +209,32 @@ class Session:
             self._previews.move_to_end(trace_id)
             return self._previews[trace_id]
 
+    def _files_of(self, trace_id: str) -> list[tuple[Path, str]]:
+        """Path and name of each file that tells of a trace, during the first reading."""
+        glance = self._glance if self._engine is None else None
+        if glance is not None:
+            return glance.files_of(trace_id)
+        told = self._ask("select distinct file from log.steps where trace_id = ? order by file", (trace_id,))
+        paths = {name: path for path, (name, _) in self._watch.look().items()}
+        return [(paths[name], name) for (name,) in told if name in paths]
+
     def _end_previews(self) -> None:
         with self._previewing:
             while self._previews:
                 self._previews.popitem()[1].close()
 
     def _from(self, trace_id: str) -> tuple[object, rows.Ask]:
-        """Where what is known of the trace is asked, and how."""
-        preview = self._preview(trace_id)
+        """Where the steps of the trace are asked for, and how."""
+        preview = self._preview(trace_id) if self._engine is None else None
         return (self.engine, self._ask) if preview is None else (preview, preview.ask)
+
+    def _from_related(self, trace_id: str) -> tuple[object, rows.Ask]:
+        """The same for what rests on calls and messages too: these are put together after the steps."""
+        preview = self._preview(trace_id)
+        if preview is not None:
+            return preview, preview.ask
+        self._wait_for_verdicts()
+        return self.engine, self._ask
 
     def _told(self, engine: Engine, said: Progress, tell: Callable[[Progress], None]) -> None:
         if said.stage == "diagnosing" and self._engine is None:
@@ -224,10 +246,12 @@ class Session:
         with self._lock:
             old, self._engine, self._diagnosed = self._engine, engine, diagnosed
             self._trees.clear()
+            self._groups = []
             if old is not None and old is not engine:
                 old.close()
             self._end_glance()
-        self._end_previews()
+        if diagnosed:
+            self._end_previews()
         self._ready.set()
 
     def _wait_for_verdicts(self) -> None:
@@ -279,7 +303,7 @@ class Session:
         limit: int = 100,
     ) -> Page[TraceRow]:
         """Traces by page; raises `TracekitError("filter.syntax")` for a filter or column that does not exist."""
-        where = filtering.condition(filter)
+        where = filtering.condition(filter, self._members)
         chosen = f"({where.sql})" + (
             " and (t.code is not null or t.status in ('error', 'killed'))" if errors_only else ""
         )
@@ -341,7 +365,7 @@ class Session:
     def step(self, trace_id: str, step_id: str) -> StepDetail | None:
         """Everything about one step; None when the trace has no such step."""
         trace_id = self._whole_id(trace_id)
-        source, ask = self._from(trace_id)
+        source, ask = self._from_related(trace_id)
         places = self._tree(source, ask, trace_id, False)
         place = next((place for place in places if place.step_id == step_id), None)
         found = ask(statement("step_detail"), {"trace": trace_id, "step": step_id})
@@ -352,7 +376,7 @@ class Session:
     def context(self, trace_id: str, step_id: str, *, offset: int = 0, limit: int = 100) -> Page[MessageLine]:
         """Messages sent to a model step, those dropped since the model step before it included."""
         trace_id = self._whole_id(trace_id)
-        source, ask = self._from(trace_id)
+        source, ask = self._from_related(trace_id)
         names = rows.context_names(ask, trace_id, step_id)
         page = names[offset : offset + limit]
         known = rows.messages_named(ask, trace_id, [name for name, _ in page])
@@ -393,6 +417,24 @@ class Session:
         """Where the trace may go on; None when it has no such point or did not fail."""
         verdict = self.verdict(trace_id)
         return verdict.resumable if verdict else None
+
+    def groups(self) -> tuple[Group, ...]:
+        """Like failures over all traces, those in most traces first."""
+        return tuple(each.group for each in self._grouped())
+
+    def _members(self, group_id: str) -> list[str]:
+        """Traces of the groups whose id begins so."""
+        return [
+            name for each in self._grouped() if each.group.id.startswith(group_id) for name in each.trace_ids
+        ]
+
+    def _grouped(self) -> tuple[Grouped, ...]:
+        self._wait_for_verdicts()
+        with self._lock:
+            made, verdicts = self._groups, tuple(self.engine.verdicts.values())
+        if not made:
+            made.append(grouped(verdicts))
+        return made[0]
 
     def damage(self) -> tuple[BadLine, ...]:
         """What could not be kept, or was kept only in part."""

@@ -67,3 +67,73 @@ async def test_a_row_that_is_gone_leaves_the_cursor_where_it_was() -> None:
         await settle(pilot)
 
         assert rows.cursor == 19
+
+
+async def test_a_row_that_is_gone_leaves_the_cursor_at_the_nearest_that_is_left() -> None:
+    async with explorer(FakeAnalysis()) as (app, pilot):
+        await press(pilot, "ctrl+w")
+        rows = app.screen.query_one(VirtualList)
+        rows.feed(COLUMNS, numbered(0, 50), key=lambda row: row)
+        await settle(pilot)
+        await press(pilot, "j", "j")
+
+        rows.feed(COLUMNS, numbered(10, 50), keep_cursor=True, key=lambda row: row)
+        await settle(pilot)
+
+        assert rows.current == 10
+
+
+async def test_the_cursor_finds_its_row_on_another_page() -> None:
+    async with explorer(FakeAnalysis()) as (app, pilot):
+        await press(pilot, "ctrl+w")
+        rows = app.screen.query_one(VirtualList)
+        rows.feed(COLUMNS, numbered(1000, 500), at=199, key=lambda row: row)
+        await settle(pilot)
+        assert rows.current == 1199
+
+        for first, place in ((999, 200), (1000, 199), (0, 1199)):
+            rows.feed(COLUMNS, numbered(first, 2000), keep_cursor=True, key=lambda row: row)
+            await settle(pilot)
+            assert (rows.current, rows.cursor) == (1199, place)
+
+
+async def test_the_row_under_the_cursor_stays_in_its_line_of_the_screen() -> None:
+    async with explorer(FakeAnalysis()) as (app, pilot):
+        await press(pilot, "ctrl+w")
+        rows = app.screen.query_one(VirtualList)
+        rows.feed(COLUMNS, numbered(100, 300), at=150, key=lambda row: row)
+        await settle(pilot)
+        line = rows.cursor - rows.scroll_offset.y
+
+        rows.feed(COLUMNS, numbered(90, 310), keep_cursor=True, key=lambda row: row)
+        await settle(pilot)
+
+        assert (rows.current, rows.cursor - rows.scroll_offset.y) == (250, line)
+
+
+async def test_a_key_that_leads_away_while_rows_come_at_the_end_is_not_taken_back() -> None:
+    async with explorer(FakeAnalysis()) as (app, pilot):
+        await press(pilot, "ctrl+w")
+        rows = app.screen.query_one(VirtualList)
+
+        def feed(fetch: Callable[[int, int], Page[int]]) -> None:
+            rows.feed(COLUMNS, fetch, keep_cursor=True, key=lambda row: row, follow_end=True)
+
+        feed(numbered(0, 500))
+        await settle(pilot)
+        assert rows.current == 499
+        feed(numbered(1, 500))
+        await settle(pilot)
+        assert rows.current == 500
+        go_on = threading.Event()
+
+        def slow(offset: int, limit: int) -> Page[int]:
+            assert go_on.wait(30)
+            return numbered(2, 500)(offset, limit)
+
+        feed(slow)
+        await pilot.press("k")
+        go_on.set()
+        await settle(pilot)
+
+        assert rows.current == 499

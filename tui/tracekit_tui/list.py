@@ -30,6 +30,8 @@ Row = TypeVar("Row")
 PAGE_ROWS = 200
 PAGES_KEPT = 64
 """12,800 rows: more than any screen shows, less than 10 MB."""
+SEARCHED_PAGES = 25
+"""Pages on either side in which the row under the cursor is looked for when it has moved: 5,000 rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,7 @@ class VirtualList(Busy, Inked):
         self.loaded = False
         self._announced: Any = None
         self._key: Callable[[Any], object] | None = None
+        self._follow_end = False
         self._placed_at: int | None = None
         """Where the cursor was put without a key; until one moves it, it is kept in the middle."""
 
@@ -114,6 +117,7 @@ class VirtualList(Busy, Inked):
         keep_cursor: bool = False,
         at: int = 0,
         key: Callable[[Any], object] | None = None,
+        follow_end: bool = False,
     ) -> None:
         """
         Show what *fetch* answers, the cursor *at* that row; old rows stay until the first page has come.
@@ -121,19 +125,33 @@ class VirtualList(Busy, Inked):
         Args:
             keep_cursor: The cursor stays where it is when the rows have come.
             key: What a row is known by: with *keep_cursor*, the cursor goes along with its row to its new place.
+            follow_end: A cursor that stands at the last row when the rows have come goes to the new last one.
         """
         self._columns, self._fetch = columns, fetch
         self._generation += 1
         self._wanted.clear()
         self._fetching = False
-        self.loaded = False
         self._announced = None
         self._key = key
-        page = (self.cursor if keep_cursor else at) // PAGE_ROWS
-        generation = self._generation
+        self._follow_end = follow_end
+        self._ask_first(None if keep_cursor else at)
+
+    def _ask_first(self, at: int | None) -> None:
+        """Ask for the page of the row *at*, or for the one in which the row under the cursor stands now."""
+        fetch, key, generation = self._fetch, self._key, self._generation
+        assert fetch is not None
+        to_end = at is None and self._at_followed_end
+        page = (self.cursor if at is None else at) // PAGE_ROWS
+        names = self._names_here() if at is None and not to_end else ()
+
+        def look() -> tuple[int, Page[Any]]:
+            if to_end:
+                return _last_page(fetch)
+            return _page_with(fetch, page, key, names)
+
         self.in_thread(
-            lambda: fetch(page * PAGE_ROWS, PAGE_ROWS),
-            lambda answer: self._restart(generation, page, None if keep_cursor else at, answer),
+            look,
+            lambda found: self._restart(generation, found[0], at, names, found[1]),
             group=f"{self.id}-first",
         )
 
@@ -142,35 +160,61 @@ class VirtualList(Busy, Inked):
         self._columns = columns
         self.refresh()
 
-    def _restart(self, generation: int, page: int, position: int | None, answer: Page[Any]) -> None:
+    def _restart(
+        self, generation: int, page: int, at: int | None, asked: Sequence[object], answer: Page[Any]
+    ) -> None:
         if generation != self._generation:
             return
-        kept = position is None
+        position, shift = at, 0
         if position is None:
             # Asked now, not when the rows were: a key that was pressed meanwhile counts.
-            position = self._place_of_current(page, answer)
+            position = self._place_of_current(page, answer, asked)
+            if position is None:
+                self._ask_first(None)
+                return
+            shift = position - self.cursor
         self._pages.clear()
         self.loaded = True
         self._take(page, answer)
         self.cursor = max(0, min(position, self.total - 1))
-        if not kept:
+        if at is not None:
             self._placed_at = self.cursor
         # The new height counts only after the next layout: scrolling now would be clamped to the old one.
-        self.call_after_refresh(self._show_cursor if kept else self._show_placed)
+        self.call_after_refresh(self._show_placed if at is not None else lambda: self._show_kept(shift))
         self._announce()
 
-    def _place_of_current(self, page: int, answer: Page[Any]) -> int:
-        """Where the row under the cursor stands in the new rows; the same place when it is not among them."""
+    @property
+    def _at_followed_end(self) -> bool:
+        return self._follow_end and self.cursor >= self.total - 1
+
+    def _names_here(self) -> tuple[object, ...]:
+        """What the row under the cursor is known by, then its neighbours, the nearest first: one of them will be left."""
+        key = self._key
+        if key is None:
+            return ()
         held = self._pages.get(self.cursor // PAGE_ROWS, ())
         place = self.cursor % PAGE_ROWS
-        if self._key is None or place >= len(held):
+        if place >= len(held):
+            return ()
+        return tuple(key(row) for row in (*held[place:], *reversed(held[:place])))
+
+    def _place_of_current(self, page: int, answer: Page[Any], asked: Sequence[object]) -> int | None:
+        """
+        Where the row under the cursor stands in the new rows, or the nearest that is still there; where it stood when
+        none is. None when the cursor went to a row meanwhile that *answer* was not asked for.
+        """
+        if self._at_followed_end:
+            last = answer.total - 1
+            return last if page == max(0, last) // PAGE_ROWS else None
+        names = self._names_here()
+        if self._key is None or not names:
             return self.cursor
-        wanted = self._key(held[place])
-        found = (
-            at for at, row in enumerate(answer.rows) if self._key is not None and self._key(row) == wanted
-        )
-        at = next(found, None)
-        return self.cursor if at is None else page * PAGE_ROWS + at
+        places = {self._key(row): page * PAGE_ROWS + at for at, row in enumerate(answer.rows)}
+        if names[0] in places:
+            return places[names[0]]
+        if not asked or asked[0] != names[0]:
+            return None
+        return next((places[name] for name in names if name in places), self.cursor)
 
     def _take(self, page: int, answer: Page[Any]) -> None:
         self._pages[page] = answer.rows
@@ -252,6 +296,12 @@ class VirtualList(Busy, Inked):
             self.scroll_to(y=self.cursor, animate=False, immediate=True)
         elif self.cursor >= top + height:
             self.scroll_to(y=self.cursor - height + 1, animate=False, immediate=True)
+
+    def _show_kept(self, shift: int) -> None:
+        """The row under the cursor went *shift* rows down: it stays in its line of the screen where there is room."""
+        if shift:
+            self.scroll_to(y=max(0, self.scroll_offset.y + shift), animate=False, immediate=True)
+        self._show_cursor()
 
     def _show_placed(self) -> None:
         """Show what stands around a cursor that no key has moved yet."""
@@ -337,6 +387,28 @@ class VirtualList(Busy, Inked):
     def _refresh_row(self, index: int) -> None:
         """Draw the line of one row again."""
         self.refresh(Region(0, index - self.scroll_offset.y + 1, self.size.width, 1))
+
+
+def _page_with(
+    fetch: Fetch, page: int, key: Callable[[Any], object] | None, names: Sequence[object]
+) -> tuple[int, Page[Any]]:
+    """The page nearest to *page* with the first of *names*, where it is near; else *page* itself."""
+    answer = fetch(page * PAGE_ROWS, PAGE_ROWS)
+    if key is None or not names or any(key(row) == names[0] for row in answer.rows):
+        return page, answer
+    last = max(0, answer.total - 1) // PAGE_ROWS
+    for distance in range(1, SEARCHED_PAGES + 1):
+        for other in (page + distance, page - distance):
+            if 0 <= other <= last:
+                found = fetch(other * PAGE_ROWS, PAGE_ROWS)
+                if any(key(row) == names[0] for row in found.rows):
+                    return other, found
+    return page, answer
+
+
+def _last_page(fetch: Fetch) -> tuple[int, Page[Any]]:
+    page = max(0, fetch(0, 1).total - 1) // PAGE_ROWS
+    return page, fetch(page * PAGE_ROWS, PAGE_ROWS)
 
 
 def fixed_page(rows: Sequence[Any]) -> Fetch:

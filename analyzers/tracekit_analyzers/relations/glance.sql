@@ -13,7 +13,8 @@ with lines as (
     arg_min(name, started_at) filter (where parent_step_id is null) as root_name, arg_min(name, started_at) as first_name,
     arg_max(status, coalesce(finished_at, '')) filter (where parent_step_id is null and kind in ('task', 'agent')) as root_status,
     arg_max(status, coalesce(finished_at, started_at)) as last_status,
-    min(started_at) as first_time, max(coalesce(finished_at, started_at)) as last_time, min(filename) as file
+    min(started_at) as first_time, max(coalesce(finished_at, started_at)) as last_time, min(filename) as file,
+    list(distinct filename) as files
   from lines group by trace_id
 ), timed as (
   select *, as_time(first_time) as started_at, as_time(last_time) as finished_at from runs
@@ -23,6 +24,6 @@ select trace_id, task_id, coalesce(root_name, first_name, 'step') as name,
   steps, finished_steps,
   null::varchar as failed_step, null::bigint as failed_seq, null::varchar as failed_name, null::varchar as code,
   null::double as confidence, null::double as cost, null::bigint as tokens, started_at,
-  (epoch_us(finished_at) - epoch_us(started_at)) / 1000.0 as duration_ms, file, 0 as trace_index,
+  (epoch_us(finished_at) - epoch_us(started_at)) / 1000.0 as duration_ms, file, files, 0 as trace_index,
   row_number() over (order by started_at, trace_id) as first_n
 from timed;

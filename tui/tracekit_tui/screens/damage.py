@@ -45,7 +45,7 @@ class DamageScreen(ExplorerScreen):
             text_column("begins with", lambda row: row.head),
             text_column("file", lambda row: row.file, width=24, from_width=100),
         ]
-        self.query_one(VirtualList).feed(columns, fixed_page(lines))
+        self.query_one(VirtualList).feed(columns, fixed_page(lines), keep_cursor=True, key=lambda row: row)
 
     def copyable(self) -> list[Copyable]:
         row: BadLine | None = self.query_one(VirtualList).current

@@ -53,7 +53,6 @@ class LiveScreen(ExplorerScreen):
 
     def _show(self, answer: tuple[Sequence[Step], dict[str, int]]) -> None:
         found = self.query_one(VirtualList)
-        at_end = found.cursor >= len(self.steps) - 1
         same = self.steps == answer[0]
         self.steps, self.counts = answer
         self.tell()
@@ -62,9 +61,9 @@ class LiveScreen(ExplorerScreen):
         found.feed(
             _columns(),
             fixed_page(self.steps),
-            keep_cursor=not at_end,
-            at=max(0, len(self.steps) - 1),
-            key=lambda row: row["step_id"],
+            keep_cursor=True,
+            key=lambda row: (row["trace_id"], row["step_id"]),
+            follow_end=True,
         )
 
     def crumb(self) -> list[Run]:

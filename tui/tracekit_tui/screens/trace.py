@@ -48,8 +48,6 @@ class TraceScreen(ExplorerScreen):
         """None: by the width of the window."""
         self.share = 50
         self.needle = ""
-        self.opened_unjudged = step_id is None
-        """Opened at its first step, for want of a better one."""
 
     def body(self) -> ComposeResult:
         with Horizontal(id="split"):
@@ -83,10 +81,6 @@ class TraceScreen(ExplorerScreen):
 
     def _know(self, trace: TraceRow | None) -> None:
         self.trace = trace
-        if self.opened_unjudged and trace is not None and trace.failed_step is not None:
-            # It was opened before its verdict was known, and the person has not moved since.
-            self.opened_unjudged = False
-            self.jump(trace.failed_step, near=trace.failed_seq or 1)
         self._use_columns()
         self.tell()
 
@@ -103,6 +97,8 @@ class TraceScreen(ExplorerScreen):
         ]
         if trace.code:
             runs.append((f"  ✗ {trace.code} at step {trace.failed_seq}", "error"))
+        elif self.explorer.unjudged:
+            runs.append(("  being judged …", "warn"))
         return [*runs, (facts, "dim")]
 
     # ------------------------------------------------------------------ the tree
@@ -250,7 +246,6 @@ class TraceScreen(ExplorerScreen):
 
     def on_virtual_list_moved(self, event: VirtualList.Moved) -> None:
         row: StepLine = event.row
-        self.opened_unjudged = self.opened_unjudged and self.steps.cursor == 0
         self.step_id = row.step_id
         self.explorer.look_at(self.trace_id, row.step_id)
         controller, trace_id = self.controller, self.trace_id
@@ -273,6 +268,10 @@ class TraceScreen(ExplorerScreen):
         detail, tab, controller, ended = self.detail, self.tab, self.controller, self._has_ended()
         if detail is None:
             pane.show(lambda width: [(("nothing is known about this step", "dim"),)])
+            return
+        if tab == "lineage" and self.explorer.unjudged:
+            # It would be asked of the reading that is still going on, and the pane would stand empty until its end.
+            pane.show(lambda width: [*head(detail, ended=ended), (("being judged …", "dim"),)])
             return
         pane.show(lambda width: _lines(controller, detail, tab, width, ended=ended))
 

@@ -70,7 +70,9 @@ class VerdictScreen(ExplorerScreen):
         columns: list[Column[Any]] = [
             Column("what was found; Enter goes to the step", lambda row, width: row.runs)
         ]
-        self.query_one(VirtualList).feed(columns, fixed_page(lines), keep_cursor=keep_cursor)
+        self.query_one(VirtualList).feed(
+            columns, fixed_page(lines), keep_cursor=keep_cursor, key=lambda row: row.runs
+        )
         self.tell()
 
     def on_resize(self) -> None:
