@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,15 +44,22 @@ class Condition:
     parameters: tuple[Any, ...]
 
 
-def condition(text: str) -> Condition:
+Members = Callable[[str], Sequence[str]]
+"""Ids of the traces in the group of like failures whose id begins so."""
+
+
+def condition(text: str, members: Members | None = None) -> Condition:
     """
     The condition for *text*: words are searched in id, task and name, terms such as `code=timeout*`, `cost>0.1` and
     `age<2h` narrow, a leading `!` turns one around; all have to hold.
 
+    Args:
+        members: Answers `group=ID`; without it there is no such field.
+
     Raises:
         TracekitError: `filter.syntax`, with what is wrong and what would be right.
     """
-    parts = [_part(word) for word in _WORD.findall(text)]
+    parts = [_part(word, members) for word in _WORD.findall(text)]
     if not parts:
         return Condition("true", ())
     return Condition(
@@ -60,8 +67,17 @@ def condition(text: str) -> Condition:
     )
 
 
-def _part(word: str) -> Condition:
+def fields(text: str) -> frozenset[str]:
+    """The fields that *text* names; words that are searched name none."""
+    terms = (_TERM.fullmatch(word) for word in _WORD.findall(text))
+    known = {*_TEXTS, *_NUMBERS, "age", "group"}
+    return frozenset(term["field"] for term in terms if term is not None and term["field"] in known)
+
+
+def _part(word: str, members: Members | None) -> Condition:
     term = _TERM.fullmatch(word)
+    if term is not None and term["field"] == "group" and members is not None:
+        return _group(word, term, members)
     if term is None or term["field"] not in {*_TEXTS, *_NUMBERS, "age"}:
         if term is not None and term["op"] != "=":
             raise _wrong(word, f"there is no field {term['field']!r}")
@@ -83,6 +99,14 @@ def _search(word: str) -> Condition:
     turned, needle = word.startswith("!"), word.removeprefix("!").strip('"').lower()
     sql = "contains(lower(concat_ws(chr(10), t.trace_id, t.task_id, t.name)), ?)"
     return Condition(f"not {sql}" if turned else sql, (needle,))
+
+
+def _group(word: str, term: re.Match[str], members: Members) -> Condition:
+    if term["op"] not in ("=", "!=") or not term["value"]:
+        raise _wrong(word, "a group is named by the beginning of its id, such as group=1f0c")
+    is_turned = (term["op"] == "!=") != bool(term["not"])
+    sql = "t.trace_id in (select unnest(?))"
+    return Condition(f"not {sql}" if is_turned else sql, (list(members(term["value"])),))
 
 
 def _text(word: str, field: str, op: str, value: str) -> Condition:

@@ -9,6 +9,7 @@ import getpass
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,7 +64,7 @@ class Controller:
     def traces(self, filter: str, sort: str, errors_only: bool) -> Callable[[int, int], Page[TraceRow]]:
         """A function that gives pages of the list of traces; without logs, of the tasks of the store."""
         if self.from_store and self.recoveries is not None:
-            return self.recoveries.pages(filter, errors_only)
+            return _pages_of(cache(self.recoveries.tasks), filter, sort, errors_only)
 
         def fetch(offset: int, limit: int) -> Page[TraceRow]:
             return self.analysis.traces(
@@ -142,6 +143,17 @@ class Controller:
         if self.recoveries is not None:
             self.recoveries.close()
         self.analysis.close()
+
+
+def _pages_of(
+    tasks: Callable[[], Sequence[TraceRow]], filter: str, sort: str, errors_only: bool
+) -> Callable[[int, int], Page[TraceRow]]:
+    from tracekit_tui.stored import page_of
+
+    def fetch(offset: int, limit: int) -> Page[TraceRow]:
+        return page_of(tasks(), filter=filter, sort=sort, errors_only=errors_only, offset=offset, limit=limit)
+
+    return fetch
 
 
 def _scan(

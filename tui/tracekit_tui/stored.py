@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+
+import duckdb
 
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.store.contract import Store, TaskRow
 from tracekit.store.liveness import survey
+from tracekit_analyzers import filtering
 from tracekit_analyzers.model import Source
 from tracekit_analyzers.views import Page, TraceRow
 
 NEEDS_A_LOOK = ("failed", "requires_review", "killed", "rolling_back")
 """States that are shown when only errors are wanted."""
+KNOWN_FIELDS = frozenset(
+    ("age", "code", "cost", "duration", "id", "name", "status", "steps", "task", "tokens")
+)
+"""Fields of a filter that a store can answer; `code` is the rule of the question that waits."""
+
+_COLUMNS = {
+    "trace_id": "varchar", "task_id": "varchar", "name": "varchar", "status": "varchar", "code": "varchar", "steps": "bigint",
+    "cost": "double", "tokens": "bigint", "duration_ms": "double", "started_at": "timestamp",
+}  # fmt: skip
+_TABLES = (
+    f"create schema log; create table log.trace_rows (n bigint, {', '.join(map(' '.join, _COLUMNS.items()))}); "
+    "create table diagnoses (trace_id varchar, code varchar)"
+)
 
 
 def task_rows(store: Store) -> list[TraceRow]:
@@ -60,34 +76,53 @@ def _begun(task: TaskRow) -> int:
 
 
 def page_of(
-    rows: list[TraceRow], *, filter: str, errors_only: bool, offset: int, limit: int
+    rows: Sequence[TraceRow], *, filter: str, sort: str, errors_only: bool, offset: int, limit: int
 ) -> Page[TraceRow]:
     """
     A page of *rows* that match.
 
     Args:
-        filter: Words that are searched in id, goal and state; `status=STATE`; `!` in front turns one around.
+        filter: In the language of the list of traces (`Analysis.traces`), as far as a store knows the fields.
+        sort: Column of `TraceRow`, `-` in front for descending; rows without a value come last.
 
     Raises:
-        TracekitError: `filter.syntax` for what only logs can answer.
+        TracekitError: `filter.syntax` for what can't be read; `filter.needs_log` for what only logs can answer.
     """
-    words = filter.split()
-    found = [
-        row
-        for row in rows
-        if (not errors_only or row.status in NEEDS_A_LOOK) and all(_matches(row, word) for word in words)
-    ]
-    return Page(tuple(found[offset : offset + limit]), offset, len(found), len(rows))
+    found = [row for row in rows if not errors_only or row.status in NEEDS_A_LOOK]
+    if filter.strip():
+        found = _matching(found, filter)
+    column = sort.removeprefix("-")
+    known = [row for row in found if getattr(row, column) is not None]
+    # Sorting is stable: of equal ones the one that changed last comes first.
+    known.sort(key=lambda row: getattr(row, column), reverse=sort.startswith("-"))
+    ordered = known + [row for row in found if getattr(row, column) is None]
+    return Page(tuple(ordered[offset : offset + limit]), offset, len(ordered), len(rows))
 
 
-def _matches(row: TraceRow, word: str) -> bool:
-    wanted = word.removeprefix("!")
-    name, sign, value = wanted.partition("=")
-    if any(mark in wanted for mark in "<>") or (sign and name != "status"):
+def _matching(rows: list[TraceRow], text: str) -> list[TraceRow]:
+    """Those of *rows* that match, by the same conditions that narrow the traces of a log."""
+    beyond = filtering.fields(text) - KNOWN_FIELDS
+    if beyond:
         raise TracekitError(
-            "filter.syntax",
-            f"a store without its logs is filtered by words and status=STATE, not by {word!r}",
+            "filter.needs_log",
+            f"{', '.join(sorted(beyond))}: only a log tells this; open it beside the store "
+            f"(tracekit tui LOGS --store URL). A store alone knows {', '.join(sorted(KNOWN_FIELDS))}",
         )
-    text = f"{row.task_id} {row.trace_id} {row.name} {row.status} {row.code or ''}".lower()
-    hit = row.status == value if sign else wanted.lower() in text
-    return hit != word.startswith("!")
+    where = filtering.condition(text)
+    with duckdb.connect() as con:
+        con.execute(_TABLES)
+        con.execute(
+            "insert into log.trace_rows select "
+            + ", ".join(["unnest(?::bigint[])", *(f"unnest(?::{kind}[])" for kind in _COLUMNS.values())]),
+            [list(range(len(rows))), *([_plain(getattr(row, name)) for row in rows] for name in _COLUMNS)],
+        )
+        con.execute("insert into diagnoses select trace_id, code from log.trace_rows where code is not null")
+        found = con.execute(
+            f"select n from log.trace_rows t where {where.sql} order by n", where.parameters
+        ).fetchall()
+    return [rows[n] for (n,) in found]
+
+
+def _plain(value: object) -> object:
+    """Times as the analysis keeps them: UTC, without saying so."""
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
