@@ -58,13 +58,38 @@ class Group:
 
 def groups(traces: Sequence[TraceVerdict], baseline: frozenset[str] | None = None) -> tuple[Group, ...]:
     """All groups, those in most traces first; *baseline* holds the ids of groups that are known."""
+    return tuple(each.group for each in grouped(traces, baseline))
+
+
+@dataclass(frozen=True, slots=True)
+class Grouped:
+    """A group and the traces in which it stands."""
+
+    group: Group
+    trace_ids: tuple[str, ...]
+    """In the order of the log."""
+
+
+def grouped(traces: Sequence[TraceVerdict], baseline: frozenset[str] | None = None) -> tuple[Grouped, ...]:
+    """As `groups`, with the traces of each."""
     members: dict[tuple[str, str, str], list[tuple[TraceVerdict, bool]]] = defaultdict(list)
     for trace in traces:
         for place, found in enumerate(trace.diagnoses):
             if not found.recovered:
                 members[_key(found)].append((trace, place == trace.primary))
-    made = [_group(key, found, len(traces), baseline) for key, found in members.items()]
-    return tuple(sorted(made, key=lambda group: (-group.traces, -group.failures, group.code, group.id)))
+    made = [
+        Grouped(
+            _group(key, found, len(traces), baseline),
+            tuple(dict.fromkeys(trace.trace_id for trace, _ in found)),
+        )
+        for key, found in members.items()
+    ]
+    return tuple(sorted(made, key=_most_first))
+
+
+def _most_first(each: Grouped) -> tuple[int, int, str, str]:
+    group = each.group
+    return -group.traces, -group.failures, group.code, group.id
 
 
 def group_id(found: Diagnosis) -> str:

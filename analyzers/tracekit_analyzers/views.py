@@ -13,6 +13,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
+from tracekit_analyzers.groups import Group
 from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, Source, TraceVerdict
 
 T = TypeVar("T")
@@ -197,7 +198,7 @@ class Analysis(Protocol):
 
         Args:
             filter: Words are searched in id, task, name; `code=timeout*`, `tool=pay*`, `status=error`, `cost>0.1`,
-                `steps>10`, `age<2h` narrow; a leading `!` turns one around. Raises `TracekitError("filter.syntax")`.
+                `steps>10`, `age<2h`, `group=ID` narrow; a leading `!` turns one around. Raises `TracekitError("filter.syntax")`.
             sort: Column of `TraceRow`, `-` in front for descending.
         """
 
@@ -222,6 +223,9 @@ class Analysis(Protocol):
     def diagnoses(self, trace_id: str) -> tuple[Diagnosis, ...]: ...
 
     def resumable(self, trace_id: str) -> Resumable | None: ...
+
+    def groups(self) -> tuple[Group, ...]:
+        """Like failures over all traces, those in most traces first; `group=ID` in a filter narrows to one."""
 
     def damage(self) -> tuple[BadLine, ...]: ...
 

@@ -14,6 +14,7 @@ from tracekit_analyzers.groups import groups, read_baseline, wording
 from tracekit_analyzers.judging import JudgedRun, Opinion, named
 from tracekit_analyzers.reports import writer
 from tracekit_analyzers.reports.result import matching, of
+from tracekit_analyzers.session import Session
 
 
 def refused(n: int, *, tool: str = "pay", says: str = "account {n} is closed") -> list[dict[str, Any]]:
@@ -135,3 +136,23 @@ def test_a_judge_that_fails_is_named(tmp_path: Path) -> None:
             named("json:nothing")
     assert caught.value.code == "judge.failed"
     assert named("json:dumps") is json.dumps
+
+
+def test_a_filter_narrows_the_list_to_the_traces_of_one_group(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.jsonl", refused(0), refused(1), refused(2, tool="book"), clean(9))
+    session = Session([path])
+    pay, book = session.groups()
+
+    page = session.traces(filter=f"group={pay.id}", sort="started_at")
+    assert [row.trace_id for row in page.rows] == [f"{0:032x}", f"{1:032x}"]
+    assert (page.total, page.unfiltered) == (2, 4)
+    assert [row.trace_id for row in session.traces(filter=f"group={book.id[:6]}").rows] == [f"{2:032x}"]
+    assert session.traces(filter=f"!group={pay.id} status=error").total == 1
+    assert session.traces(filter="group=zz").total == 0
+    with pytest.raises(TracekitError, match="beginning of its id"):
+        session.traces(filter="group>3")
+
+    write(path, refused(0), clean(9))
+    session.load()
+    assert [group.traces for group in session.groups()] == [1]
+    session.close()

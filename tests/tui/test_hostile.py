@@ -16,7 +16,7 @@ WORDS = {
     "long": "y" * 200_000,
 }
 KEYS = ("enter", "d", "d", "d", "d", "d", "y", "escape", "3", "y", "escape", "4", "5", "6", "f5", "escape", "escape",
-        "7", "ctrl+w", "escape", "1", "space", "j", "space", "equals_sign", "question_mark", "escape")  # fmt: skip
+        "7", "ctrl+w", "escape", "1", "a", "y", "escape", "escape", "space", "j", "space", "equals_sign", "question_mark", "escape")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", WORDS)

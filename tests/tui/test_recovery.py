@@ -48,7 +48,7 @@ async def test_the_panel_says_goal_break_point_reason_recommendation_and_what_is
             "step 2 (payment.refund)",
             "sent and got no answer",
             "look at the payment service",
-            "payment.refund executed_unknown",
+            "payment.refund (outcome unknown)",
             "A-1024",
         ):
             assert words in text

@@ -115,12 +115,20 @@ async def test_restoring_to_a_step_makes_a_new_task_and_runs_it(
         pilot,
     ):
         await press(pilot, "r", "i")
-        assert "make the task ticket-77-fork-" in screen_text(app)
+        text = screen_text(app)
+        assert "new task: ticket-77-fork-" in text
+        assert "in place of ticket-77" in text
+        assert "paid again: nothing" in text
         await press(pilot, "enter")
         screen = await watched_to_the_end(app, pilot)
 
         assert screen.code == 0, screen.output
     store = open_store(url)
-    tasks = {row.task_id: row.parent_task for row in store.tasks()}
+    tasks = {row.parent_task: row for row in store.tasks()}
     store.close()
-    assert sorted(tasks.values(), key=str) == [None, "ticket-77"]
+    assert sorted(tasks, key=str) == [None, "ticket-77"]
+    # Two tasks that both go on would pay twice: the old one has ended.
+    assert tasks[None].status == "cancelled"
+    assert tasks["ticket-77"].status == "done"
+    assert screen.trace_id == tasks["ticket-77"].trace_id
+    assert moved(tmp_path) == 1

@@ -11,6 +11,7 @@ import argparse
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
 
@@ -23,7 +24,7 @@ CORE = {
     "plan": "what recovering a task would do; changes nothing",
     "resume": "go on with a task from where it broke",
     "fork": "a new task with what another one finished before a step",
-    "review": "questions that wait for a person: list, show, decide",
+    "review": "questions that wait for a person: list, show, claim, decide",
     "worker": "take tasks from a store and run them",
     "collect": "receive OTLP over HTTP on loopback and write the log",
     "prune": "remove what retention allows from a store",
@@ -63,6 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return Exit.CLEAN
     except KeyboardInterrupt:
         return 130
+    except Exception as error:
+        # Python's own exit code for this is 1, which a gate would take for failures that were found.
+        traceback.print_exc()
+        return _fail(
+            f"an error of tracekit itself, not of what you gave it: {type(error).__name__}", Exit.INTERNAL
+        )
 
 
 def _run(arguments: list[str]) -> int:

@@ -80,14 +80,13 @@ def show_plan(options: argparse.Namespace) -> int:
 
 
 def _print(found: RestorePlan) -> None:
-    kept = f"{found.kept_calls} calls ({found.kept_model_calls} of the model), {found.kept_tokens} tokens, "
+    from tracekit.durable.fork_words import restore_words
+
     command = f"tracekit resume {found.task_id} --from {found.place}"
     rows = [
         ("cut before", f"step {found.place}, {found.name}"),
         ("recommended", f"{found.action}: {command}" if found.action == "restore" else found.action),
         ("rule", found.rule_id),
-        ("kept", f"{kept}{found.kept_seconds:g} s"),
-        *(("done after", effect_text(each)) for each in found.effects),
-        *(("again", each) for each in found.again),
+        *restore_words(found, f"{found.task_id}-fork-…"),
     ]
     print_table(("task", visible(found.task_id)), rows)

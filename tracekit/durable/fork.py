@@ -113,6 +113,8 @@ class RestorePlan:
     """Calls that are made anew, or answered by the recorded result of an effect that is kept."""
     effects: tuple[AtRisk, ...]
     """What was done outside from there on, or may have been: it is not undone."""
+    status: str
+    """Of the task as it stands now."""
 
 
 def plan_restore(
@@ -147,6 +149,7 @@ def plan_restore(
         round(sum((row.finished_ms or row.started_ms) - row.started_ms for row in ended) / 1000, 3),
         tuple(f"{row.name} at {row.place}" for row in made.again),
         tuple(as_at_risk(state, row, "keep its result, or repeat it") for row in made.effects),
+        state.task.status.value,
     )
 
 

@@ -95,8 +95,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("traces.previous", "N", "Previous failed trace", "traces", "next_failed(-1)"),
     Action("traces.verdict", "v", "Verdict", "traces", "app.goto('verdict')", footer="verdict"),
     Action("traces.recover", "r", "Recover", "traces", "app.goto('recovery')", footer="recover"),
-    Action("traces.sort", "s", "Next sort order", "traces", "sort", footer="sort"),
     Action("traces.errors", "z", "Errors only", "traces", "errors_only", footer="errors only"),
+    Action("traces.groups", "a", "Groups of like failures", "traces", "app.goto('groups')", footer="groups"),
+    Action("traces.sort", "s", "Next sort order", "traces", "sort", footer="sort"),
     Action("traces.mark", "space", "Mark for diff", "traces", "mark"),
     Action("traces.diff", "equals_sign", "Diff the two marked", "traces", "diff"),
     Action("trace.filter", "slash", "Search steps", "trace", "search"),
@@ -152,6 +153,10 @@ ACTIONS: tuple[Action, ...] = (
     ),
     Action(
         "sql.export", "ctrl+e", "Export the result as CSV", "sql", "export", footer="export", priority=True
+    ),
+    Action("groups.example", "t", "Look at the first trace of it", "groups", "example", footer="an example"),
+    Action(
+        "groups.verdict", "v", "Verdict on the first trace of it", "groups", "verdict", footer="its verdict"
     ),
     Action("live.newest", "G,end", "Newest", "live", "newest", footer="newest"),
     Action("live.pause", "f", "Follow or pause", "live", "app.follow", footer="pause or follow"),

@@ -53,6 +53,8 @@ class Explorer(Busy, App[int]):
         self.trace_id: str | None = None
         self.step_id: str | None = None
         self.loading = False
+        self.gave_up = ""
+        """Why nothing is being read: the words of the last error."""
         self.read_again = False
         self.news_shown = 0
         """How much of what the first reading told before its end is on the screen."""
@@ -75,7 +77,7 @@ class Explorer(Busy, App[int]):
         return INKS
 
     def on_mount(self) -> None:
-        self.in_thread(self._opener, self._opened, group="open")
+        self._open()
         self.set_interval(0.2, self._tick)
         self.set_interval(FOLLOW_S, self._follow)
 
@@ -85,21 +87,31 @@ class Explorer(Busy, App[int]):
         self.controller = controller
         self.read()
 
+    def _open(self) -> None:
+        self.in_thread(self._opener, self._opened, group="open")
+
     def unexpected(self, error: Exception) -> None:
-        # A reading that fails would fail each second again.
-        self.loading = self.following = self.read_again = False
         super().unexpected(error)
+        self._give_up(f"internal error: {type(error).__name__}: {error}")
 
     def failed(self, error: TracekitError) -> None:
-        # A reading that fails would fail each second again.
-        self.loading = self.following = self.read_again = False
         super().failed(error)
+        self._give_up(f"{error} [{error.code}]")
+
+    def _give_up(self, why: str) -> None:
+        """A reading that fails would fail each second again: it waits for the person."""
+        if self.controller is not None and not self.loading:
+            return
+        self.gave_up = why
+        self.loading = self.following = self.read_again = False
+        self._show_new()
 
     def read(self) -> None:
         """Read what is new, in the background; screens then show it."""
         controller = self.controller
         if controller is None:
             return
+        self.gave_up = ""
         if self.loading:
             # What was written since this reading began would be missed: the last lines of a recovery, most of all.
             self.read_again = True
@@ -135,7 +147,11 @@ class Explorer(Busy, App[int]):
         if self.controller is not None and self.controller.news > self.news_shown:
             # The first reading has rows: they are shown while it goes on.
             self._show_new()
-        elif isinstance(self.screen, ExplorerScreen):
+        else:
+            self._tell()
+
+    def _tell(self) -> None:
+        if isinstance(self.screen, ExplorerScreen):
             self.screen.tell()
 
     def _follow(self) -> None:
@@ -144,6 +160,8 @@ class Explorer(Busy, App[int]):
 
     def reading_note(self) -> str:
         """How far reading has come, or what was read, for the top line."""
+        if self.gave_up:
+            return "not read: Ctrl-R tries again"
         follow = "follow · " if self.following else ""
         progress = self.controller.progress if self.controller is not None else None
         if self.loading and progress is not None and progress.stage != "done" and not self.following:
@@ -233,6 +251,9 @@ class Explorer(Busy, App[int]):
         self.run_worker(run_command(self, text), group="command")
 
     def action_reload(self) -> None:
+        if self.controller is None:
+            self.gave_up = ""
+            self._open()
         self.read()
 
     def action_follow(self) -> None:

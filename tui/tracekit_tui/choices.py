@@ -29,43 +29,43 @@ class Choice:
     """Place in the journal at which a new task goes its own way."""
 
 
-RESUME = Choice(
-    "resume", "Resume", "runs on from its journal: finished calls are answered from it, none is repeated"
-)
-REPROMPT = Choice(
-    "reprompt", "Ask the model again", "a new task keeps all before the last model call and asks anew"
-)
+RESUME = Choice("resume", "Resume", "goes on; no finished call is made again")
+REPROMPT = Choice("reprompt", "Ask the model again", "goes back to the last model call, as a new task")
 RESTORE = Choice(
-    "restore", "Restore to a step", "a new task keeps all before that step and goes on from it", wants="step"
+    "restore", "Restore to a step", "goes back to a step you choose, as a new task", wants="step"
 )
 ANSWERS = (
     Choice("retry", "Retry the call", "the call is sent again under the same key", "retry"),
     Choice(
-        "edit", "Edit the arguments", "the call is sent with the arguments that you give", "edit", "arguments"
+        "edit", "Edit the arguments", "the call is sent with arguments that you give", "edit", "arguments"
     ),
-    Choice("done", "It was done", "the call counts as done with the result that you give", "done", "result"),
-    Choice("skip", "Skip and mark", "the call is left out and stands on the to-do list", "skip"),
-    Choice("rollback", "Roll back", "the undos of finished effects run in reverse order", "rollback"),
+    Choice("done", "It was done", "it counts as done, with the result you give", "done", "result"),
+    Choice("skip", "Skip and mark", "the call is left out, and listed as to be done", "skip"),
+    Choice("rollback", "Roll back", "finished effects are undone, in reverse order", "rollback"),
     Choice("abort", "Abort", "the task ends as cancelled; nothing is undone", "abort"),
 )
 
 
 def choices_of(state: TaskState, plan: Plan, review: ReviewRow | None, *, held: bool) -> tuple[Choice, ...]:
     """
-    All choices, each with the reason that keeps it closed now.
+    All choices, those that are open now first, each other with the reason that keeps it closed.
 
     Args:
         held: A living process owns the task.
     """
     model_place = _last_model_place(state)
-    return (
+    back = f"{state.task.owner} is alive and works on it" if held else ""
+    found = (
         replace(RESUME, blocked=_resume_blocked(state, review, held)),
         *(replace(choice, blocked=_answer_blocked(choice, state, plan, review)) for choice in ANSWERS),
         replace(
-            REPROMPT, fork_at=model_place, blocked="" if model_place else "no model call is in its journal"
+            REPROMPT,
+            fork_at=model_place,
+            blocked=back or ("" if model_place else "no model call is in its journal"),
         ),
-        replace(RESTORE, blocked="" if state.steps else "nothing is in its journal"),
+        replace(RESTORE, blocked=back or ("" if state.steps else "nothing is in its journal")),
     )
+    return tuple(sorted(found, key=lambda choice: bool(choice.blocked)))
 
 
 def _last_model_place(state: TaskState) -> str | None:
@@ -78,7 +78,7 @@ def _resume_blocked(state: TaskState, review: ReviewRow | None, held: bool) -> s
     if held:
         return f"{state.task.owner} is alive and works on it"
     if review is not None and review.reason not in RESUMING_DECIDES:
-        return "a question is open: answer it with a key below"
+        return "a question is open: answer it instead"
     return ""
 
 
@@ -86,7 +86,7 @@ def _answer_blocked(choice: Choice, state: TaskState, plan: Plan, review: Review
     if state.task.status.is_final:
         return f"the task is {state.task.status}"
     if review is None:
-        return "no question is open; Resume asks one where it must"
+        return "no question is open; Resume may ask one"
     options = panel_of(review).get("options", ())
     if choice.decision not in options:
         return f"no answer to {review.reason}; it takes {', '.join(options)}"

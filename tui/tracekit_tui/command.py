@@ -7,9 +7,11 @@ import atexit
 import os
 import shlex
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 from tracekit.cli.command import Command, UsageError
+from tracekit.modules import is_script
 from tracekit_tui.actions import ACTIONS
 
 
@@ -41,6 +43,7 @@ def run(options: argparse.Namespace) -> int:
             print(f"{action.id}\t{action.key}\t{action.place}\t{action.title}")
         return 0
     paths = _paths(options.paths, options.store)
+    _check_app(options.app)
     keys = read_keys(key_file())
     if options.web:
         return _serve(options)
@@ -93,8 +96,30 @@ def _paths(given: list[str], store: str | None) -> list[Path]:
         return _beside(store)
     home = Path(os.environ.get("TRACEKIT_HOME") or ".tracekit")
     if not home.exists():
-        raise UsageError(f"no PATH was given and there is no {home}; `tracekit demo` makes a first log")
+        raise UsageError(
+            f"no PATH was given and there is no {home.absolute()}. Name logs (`tracekit tui run.jsonl logs/`) or a store "
+            "(--store URL); `tracekit demo` makes a first log"
+        )
     return [home]
+
+
+def _check_app(app: str | None) -> None:
+    """A module that is not there is told now, not when a recovery is to run it; nothing of it is run here."""
+    if app is None:
+        return
+    name = app.partition(".")[0]
+    is_there = Path(app).is_file() if is_script(app) else _is_module(name)
+    if not is_there:
+        raise UsageError(
+            f"expected in --app a module or script that declares the tasks, but there is no {app} here or on the "
+            "import path; run from its folder, or set PYTHONPATH"
+        )
+
+
+def _is_module(name: str) -> bool:
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    return find_spec(name) is not None
 
 
 def _beside(store: str) -> list[Path]:

@@ -9,6 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical
 from textual.screen import ModalScreen
+from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
 from tracekit_tui.actions import ACTIONS, Action, show_key
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
+MIN_LINES = 4
+"""A window is at least this high inside its frame."""
+
 
 class Dialog(Busy, ModalScreen[Answer]):
     """A window that Esc or q closes with the answer None."""
@@ -34,6 +38,16 @@ class Dialog(Busy, ModalScreen[Answer]):
 
     def action_close(self) -> None:
         self.dismiss(None)
+
+    def grow(self, panel: Widget, lines: int, *, beside: int = 0) -> None:
+        """
+        Make *panel* as high as its *lines* need, as far as the window allows.
+
+        Args:
+            beside: Lines that the window needs for what stands below the panel.
+        """
+        frame = 2
+        panel.styles.height = max(MIN_LINES, min(lines, self.size.height - 2 - frame - beside)) + frame
 
 
 class Help(Dialog[None]):
@@ -69,12 +83,20 @@ def help_lines(places: Sequence[str], keys: dict[str, str], width: int) -> list[
     return lines
 
 
+_HELP_KEY, _HELP_TITLE, _HELP_ID = 16, 40, 26
+"""Cells of the three columns of the help."""
+
+
 def _help_line(action: Action, keys: dict[str, str], width: int) -> Line:
     key = keys.get(action.id, action.key)
     shown = " ".join(show_key(part) for part in key.split(",")[:3])
+    room = width - _HELP_KEY - _HELP_ID
+    if room < _HELP_TITLE:
+        # The id is for the key file and for `:`; a low window keeps the words whole.
+        return ((f"  {shown:<14}", "accent"), (clip(action.title, max(8, width - _HELP_KEY)), "plain"))
     return (
-        (f"  {shown:<16}", "accent"),
-        (clip(action.title, max(8, width - 44)).ljust(max(8, width - 44)), "plain"),
+        (f"  {shown:<14}", "accent"),
+        (clip(action.title, room).ljust(room), "plain"),
         (f" {action.id}", "dim"),
     )
 
@@ -95,6 +117,7 @@ class CopyMenu(Dialog[Copyable]):
         chosen = self.query_one(VirtualList)
         chosen.feed(columns, fixed_page(self.found))
         chosen.focus()
+        self.grow(chosen, len(self.found) + 1)
 
     def on_virtual_list_opened(self, event: VirtualList.Opened) -> None:
         self.dismiss(event.row)
@@ -120,6 +143,7 @@ class ChooseStep(Dialog[str]):
         chosen = self.query_one(VirtualList)
         chosen.feed(columns, fixed_page(self.steps), at=max(0, len(self.steps) - 1))
         chosen.focus()
+        self.grow(chosen, len(self.steps) + 1)
 
     def on_virtual_list_opened(self, event: VirtualList.Opened) -> None:
         self.dismiss(event.row.place)
@@ -156,6 +180,14 @@ class Confirm(Dialog[bool]):
         ]
         self.query_one("#answer", Static).update(content(answers))
 
+    def on_resize(self) -> None:
+        # Once the width of the text is known, which is after the layout.
+        self.call_after_refresh(self._fit)
+
+    def _fit(self) -> None:
+        pane = self.query_one(TextPane)
+        self.grow(pane, len(_wrapped_lines(self.lines, pane.inner_width)), beside=1)
+
     def action_yes(self) -> None:
         self.dismiss(True)
 
@@ -186,13 +218,14 @@ class Ask(Dialog[str]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
+            yield Static("", id="about", markup=False)
             yield TextArea(self.text, id="ask")
             yield Static("", id="answer", markup=False)
 
     def on_mount(self) -> None:
         area = self.query_one(TextArea)
         area.border_title = visible(self.heading).replace("[", "(").replace("]", ")")
-        area.border_subtitle = clip(visible(self.about).replace("[", "(").replace("]", ")"), 100)
+        self.query_one("#about", Static).update(content([(self.about, "plain")]))
         area.focus()
         answers: list[Run] = [
             (" Ctrl-S ", "bar"),

@@ -18,6 +18,7 @@ _GLYPHS: dict[str, Run] = {
     "queued": ("○", "dim"),
     "unknown": ("?", "warn"),
     "requires_review": ("!", "warn"),
+    "waiting": ("?", "warn"),
     "rolling_back": ("↶", "warn"),
     "cancelled": ("⊘", "dim"),
     "skipped": ("⊘", "dim"),
@@ -28,6 +29,29 @@ _GLYPHS: dict[str, Run] = {
 def glyph(status: str) -> Run:
     """The sign of a state and its ink."""
     return _GLYPHS.get(status, ("·", "dim"))
+
+
+_WORDS = {
+    "pending": "no answer recorded",
+    "executed_unknown": "outcome unknown",
+    "ok": "ended well",
+    "error": "ended with an error",
+    "running": "still running",
+    "killed": "left behind by a killed process",
+    "unknown": "how it ended is not in the log",
+    "queued": "waits to be started",
+    "requires_review": "waits for a person",
+    "waiting": "waits for a person",
+    "rolling_back": "is being rolled back",
+    "done": "done",
+    "failed": "failed",
+    "cancelled": "was given up",
+}
+
+
+def state_words(status: str) -> str:
+    """The state of a task, a trace or an effect as a person says it."""
+    return _WORDS.get(status, status.replace("_", " "))
 
 
 def ink_of(status: str) -> Ink:

@@ -21,7 +21,8 @@ class ActionProvider(Provider):
     def _actions(self) -> list[Action]:
         screen = self.screen
         places = ["app"] if not isinstance(screen, ExplorerScreen) else [screen.place, "app"]
-        return at(*places)
+        # Those of this screen first.
+        return sorted(at(*places), key=lambda action: places.index(action.place))
 
     async def discover(self) -> Hits:
         for action in self._actions:

@@ -21,13 +21,14 @@ from typing import Any
 from tracekit import clock
 from tracekit.config import settings
 from tracekit.durable.api import decide
-from tracekit.durable.fork import fork
+from tracekit.durable.fork import fork_id, plan_restore, restore
+from tracekit.durable.fork_words import restore_words
 from tracekit.errors import TracekitError
 from tracekit.store import open_store
 from tracekit.store.contract import ReviewRow, Store
 from tracekit_analyzers.views import Page, TraceRow
 from tracekit_tui.choices import Choice
-from tracekit_tui.marks import span
+from tracekit_tui.marks import span, state_words
 from tracekit_tui.runner import RecoveryRun, private
 from tracekit_tui.stored import page_of, task_rows
 from tracekit_tui.viewing import QueueLine, RecoveryView, claim_words, make_view, open_questions, who_picks_up
@@ -83,6 +84,13 @@ class Recoveries:
                 return found
             after = page[-1].task_id
         return None
+
+    def trace_of(self, task_id: str) -> str:
+        """Id of the trace of a task that is there."""
+        state = self.store.load(task_id)
+        if state is None:
+            raise TracekitError("task.unknown", f"there is no task {task_id!r} in {self.url}")
+        return state.task.trace_id
 
     def tasks(self) -> list[TraceRow]:
         """All tasks as rows of the list of traces, the one changed last first."""
@@ -140,7 +148,7 @@ class Recoveries:
         task_id = view.task.task_id
         parent = None
         if choice.fork_at is not None:
-            parent, task_id = task_id, f"{task_id}-fork-{clock.current().random_hex(6)}"
+            parent, task_id = task_id, fork_id(task_id)
         intent = Intent(
             choice,
             task_id,
@@ -181,17 +189,13 @@ class Recoveries:
             if given is not None:
                 words += ["with:", given]
         if intent.parent is not None:
-            words.append(
-                f"make the task {intent.task_id}: the journal of {intent.parent} before step {choice.fork_at}"
-            )
-            words.append(
-                f"{intent.parent} stays as it is; effects of the kept steps are neither repeated nor undone"
-            )
+            found = plan_restore(intent.parent, at=choice.fork_at or "", store=self.store)
+            words += [f"{name}: {text}" for name, text in restore_words(found, intent.task_id)]
         elif view.effect is not None:
             effect = view.effect
             words.append(f"the call: {effect.tool} {view.arguments or ''}")
             words.append(
-                f"{effect.risk}, key {effect.key[:12]}, sent {_times(effect.attempt)}, now {effect.status}"
+                f"{effect.risk}, key {effect.key[:12]}, sent {_times(effect.attempt)}, {state_words(str(effect.status))}"
             )
         logged = f"logged as decided by {intent.who} in {self.decisions}"
         return [*words, "", *self._who_runs(view, intent), "", logged]
@@ -217,7 +221,8 @@ class Recoveries:
         if intent.review is not None:
             self._decide(intent, intent.review)
         if intent.parent is not None:
-            fork(intent.parent, at=intent.choice.fork_at or "", new_id=intent.task_id, store=self.url)
+            at = intent.choice.fork_at or ""
+            restore(intent.parent, at=at, new_id=intent.task_id, by=intent.who, store=self.url)
         run = None
         if intent.argv is not None:
             run = RecoveryRun(intent.argv, intent.who, self._output_of(intent.task_id), self._home())

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tracekit_analyzers.model import Diagnosis, TraceVerdict
 from tracekit_analyzers.views import TraceRow
-from tracekit_tui.marks import confidence, counted, duration, glyph, money
-from tracekit_tui.text import Line, Run, wrap_words
+from tracekit_tui.marks import confidence, counted, duration, glyph, money, state_words
+from tracekit_tui.text import Line, Run, flow, wrap_words
 
 WORTH = {
     "backoff": "worth trying again after a wait",
@@ -14,20 +14,6 @@ WORTH = {
     "fix_code": "the code or the tool has to change first",
 }
 """What each retry advice means, in a few words."""
-
-_STATES = {
-    "ok": "ended well",
-    "error": "ended with an error",
-    "running": "still running",
-    "killed": "left behind by a killed process",
-    "unknown": "how it ended is not in the log",
-    "queued": "waits to be started",
-    "requires_review": "waits for a person",
-    "rolling_back": "is being rolled back",
-    "done": "done",
-    "failed": "failed",
-    "cancelled": "was given up",
-}
 
 
 def summary_lines(
@@ -42,14 +28,14 @@ def summary_lines(
     """
     sign, ink = glyph(row.status)
     words = [
-        _STATES.get(row.status, row.status),
+        state_words(row.status),
         counted(row.steps, "step"),
         *([duration(row.duration_ms)] if row.duration_ms is not None else []),
         *([f"{row.tokens:,} tokens"] if row.tokens else []),
         *([money(row.cost)] if row.cost is not None else []),
     ]
     name: Run = (row.name if row.task_id is None else f"{row.task_id} · {row.name}", "strong")
-    lines: list[Line] = [((f"{sign} ", ink), name, (f"  {' · '.join(words)}", "dim"))]
+    lines = flow([(f"{sign} ", ink), name, (f"  {' · '.join(words)}", "dim")], width, 2)
     if stored:
         if row.code:
             lines.append(((f"! it asks: {row.code}", "warn"),))

@@ -18,7 +18,7 @@ from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import EffectRow, ReviewRow, StepRow, Store, TaskRow, TaskState
 from tracekit.store.liveness import survey
 from tracekit_tui.choices import Choice, choices_of
-from tracekit_tui.marks import counted, span
+from tracekit_tui.marks import counted, span, state_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +113,12 @@ def _arguments(store: Store, effect: EffectRow | None) -> str | None:
 
 def _facts(state: TaskState, found: Plan, *, held: bool) -> list[tuple[str, str]]:
     kept = f"{counted(found.kept_calls, 'call')} ({found.kept_model_calls} of the model), {found.kept_tokens:,} tokens, {found.kept_seconds:.1f}s"
-    risky = [f"{row.tool} {row.status}: {row.next_move}" for row in found.at_risk]
+    risky = [f"{row.tool} ({state_words(row.status)}): {row.next_move}" for row in found.at_risk]
     owner = (
         "nobody" if found.owner is None else f"{found.owner} ({'alive' if held else 'its process has ended'})"
     )
     facts = [
-        ("status", "left behind: its process has ended" if _left_behind(state, held) else found.status),
+        ("status", "left behind: its process has ended" if _left_behind(state, held) else state_words(found.status)),
         ("kept", kept),
         ("at risk", "; ".join(risky) or "nothing"),
         ("done, stays", ", ".join(found.done_effects)),

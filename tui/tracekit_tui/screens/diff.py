@@ -14,7 +14,7 @@ from tracekit_tui.controller import Controller
 from tracekit_tui.details import laid_out, side_by_side
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList, fixed_page
-from tracekit_tui.marks import glyph
+from tracekit_tui.marks import counted, glyph
 from tracekit_tui.text import Line, Run
 from tracekit_tui.textpane import TextPane
 
@@ -31,6 +31,11 @@ class Pair:
     differs: bool
 
 
+def _name_of(pair: Pair) -> tuple[str | None, str | None]:
+    """What a pair is known by: the ids of its steps."""
+    return (pair.left.step_id if pair.left else None, pair.right.step_id if pair.right else None)
+
+
 class DiffScreen(ExplorerScreen):
     """Two runs."""
 
@@ -40,6 +45,7 @@ class DiffScreen(ExplorerScreen):
         super().__init__()
         self.first, self.second = first, second
         self.pairs: Sequence[Pair] = ()
+        self.names = first[:8], second[:8]
 
     def body(self) -> ComposeResult:
         yield VirtualList(id="pairs", title="steps", empty="no steps")
@@ -50,25 +56,29 @@ class DiffScreen(ExplorerScreen):
         controller = self.explorer.controller
         if controller is not None:
             first, second = self.first, self.second
-            self.in_thread(lambda: pair_up(controller, first, second), self._show, group="diff")
+            self.in_thread(
+                lambda: (names_of(controller, first, second), pair_up(controller, first, second)),
+                self._show,
+                group="diff",
+            )
 
     def crumb(self) -> list[Run]:
         count = sum(pair.differs for pair in self.pairs)
         return [
-            (self.first[:8], "accent"),
+            (self.names[0], "accent"),
             (" | ", "dim"),
-            (self.second[:8], "accent"),
-            (f"  {count:,} steps differ", "warn"),
+            (self.names[1], "accent"),
+            (f"  {counted(count, 'step')} {'differs' if count == 1 else 'differ'}", "warn"),
         ]
 
-    def _show(self, pairs: Sequence[Pair]) -> None:
-        self.pairs = pairs
+    def _show(self, answer: tuple[tuple[str, str], Sequence[Pair]]) -> None:
+        self.names, self.pairs = answer
         columns: list[Column[Any]] = [
-            Column(self.first[:8], lambda row, width: _half(row.left, row.differs), share=0.47),
+            Column(self.names[0], lambda row, width: _half(row.left, row.differs), share=0.47),
             Column("", lambda row, width: [("≠", "warn") if row.differs else ("=", "dim")], width=1),
-            Column(self.second[:8], lambda row, width: _half(row.right, row.differs)),
+            Column(self.names[1], lambda row, width: _half(row.right, row.differs)),
         ]
-        self.query_one(VirtualList).feed(columns, fixed_page(pairs))
+        self.query_one(VirtualList).feed(columns, fixed_page(self.pairs), keep_cursor=True, key=_name_of)
         self.tell()
 
     def on_virtual_list_moved(self, event: VirtualList.Moved) -> None:
@@ -105,6 +115,13 @@ def _half(row: StepLine | None, differs: bool) -> list[Run]:
     sign, ink = glyph(row.status)
     name = row.tool_name or row.name
     return [(f"{row.seq:>4} ", "dim"), (sign + " ", ink), (name, "warn" if differs else "plain")]
+
+
+def names_of(controller: Controller, first: str, second: str) -> tuple[str, str]:
+    """What the two runs are called: by their tasks, or, where these are the same, by their traces."""
+    rows = [controller.analysis.trace(trace_id) for trace_id in (first, second)]
+    one, two = (None if row is None else row.task_id for row in rows)
+    return (one, two) if one and two and one != two else (first[:8], second[:8])
 
 
 def pair_up(controller: Controller, first: str, second: str) -> list[Pair]:

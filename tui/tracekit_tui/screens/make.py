@@ -21,6 +21,7 @@ CLASSES = {
     "review": "ReviewScreen",
     "sql": "SqlScreen",
     "live": "LiveScreen",
+    "groups": "GroupsScreen",
 }
 """Name of a screen, which is also that of its module, to its class."""
 

@@ -15,13 +15,27 @@ from tracekit_tui.choices import Choice
 from tracekit_tui.dialogs import Ask, ChooseStep, Confirm
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList, fixed_page
-from tracekit_tui.marks import glyph
+from tracekit_tui.marks import glyph, state_words
 from tracekit_tui.recoveries import Intent, Recoveries
 from tracekit_tui.rows import step_columns
 from tracekit_tui.runner import RecoveryRun
 from tracekit_tui.text import Ink, Line, Run, wrap_words
 from tracekit_tui.textpane import TextPane
 from tracekit_tui.viewing import RecoveryView
+
+NO_STORE = (
+    "No store is open: a log tells what happened, but to go on the journal of the task is needed.",
+    "",
+    "It lies in the state.db of the agent's home, or in its PostgreSQL database. Open both together:",
+    "  tracekit tui LOGS --store sqlite:HOME/state.db",
+    "",
+    "v says from which step another go could keep what was done.",
+)
+NO_TASK = (
+    "",
+    "A run that was only recorded has no journal to go on from; @tracekit.task keeps one.",
+    "If it was a task, name its store: tracekit tui LOGS --store URL",
+)
 
 STOP = named("recovery.stop")
 
@@ -44,11 +58,16 @@ class RecoveryScreen(ExplorerScreen):
         self.output = ""
         self.code: int | None = None
         self.known = False
+        self.name_of_task = ""
 
     def body(self) -> ComposeResult:
         yield TextPane(id="panel")
         with Vertical(id="below"):
-            yield VirtualList(id="choices", title="what may be done; Enter shows exactly what will run")
+            yield VirtualList(
+                id="choices",
+                title="what may be done; Enter shows exactly what will run",
+                empty="nothing can be done from here",
+            )
             with Horizontal(id="watch"):
                 yield VirtualList(id="steps", title="steps", empty="no step yet")
                 yield TextPane(id="output")
@@ -70,18 +89,29 @@ class RecoveryScreen(ExplorerScreen):
 
     def _ask(self) -> None:
         controller, trace_id = self.explorer.controller, self.trace_id
-        if controller is not None:
-            self.in_thread(lambda: controller.recovery_of(trace_id), self._show, group="recovery")
+        if controller is None:
+            return
+
+        def ask() -> tuple[RecoveryView | None, str]:
+            view = controller.recovery_of(trace_id)
+            trace = None if view is not None else controller.analysis.trace(trace_id)
+            return view, "" if trace is None else trace.task_id or trace.name
+
+        self.in_thread(ask, self._found, group="recovery")
+
+    def _found(self, answer: tuple[RecoveryView | None, str]) -> None:
+        view, self.name_of_task = answer
+        self._show(view)
 
     def crumb(self) -> list[Run]:
         if self.view is None:
-            return [(self.trace_id[:8], "accent")]
+            return [(self.name_of_task or self.trace_id[:8], "accent")]
         left = self.view.left_behind and (self.run is None or self.code is not None)
         status = "killed" if left else str(self.view.task.status)
         runs: list[Run] = [
             glyph(status),
             (f" {self.view.task.task_id} ", "strong"),
-            ("left behind: its process has ended" if left else status, glyph(status)[1]),
+            ("left behind: its process has ended" if left else state_words(status), glyph(status)[1]),
         ]
         if self.run is not None and self.code is None:
             runs.append((f" · recovery runs as pid {self.run.pid}", "accent"))
@@ -102,6 +132,7 @@ class RecoveryScreen(ExplorerScreen):
     # ------------------------------------------------------------------ the panel
 
     def _show(self, view: RecoveryView | None) -> None:
+        before = self.view.choices if self.view is not None else ()
         self.view, self.known = view, True
         panel = self.query_one("#panel", TextPane)
         panel.border_title = "recovery"
@@ -109,7 +140,12 @@ class RecoveryScreen(ExplorerScreen):
         choices = () if view is None else view.choices
         first_open = next((at for at, choice in enumerate(choices) if not choice.blocked), 0)
         self.query_one("#choices", VirtualList).feed(
-            _choice_columns(self), fixed_page(choices), at=first_open
+            _choice_columns(self),
+            fixed_page(choices),
+            # What may be done is as before: so the person stays where they are.
+            keep_cursor=choices == before,
+            at=first_open,
+            key=lambda row: row.id,
         )
         self.tell()
 
@@ -125,7 +161,7 @@ class RecoveryScreen(ExplorerScreen):
     def action_choose(self, choice_id: str) -> None:
         view = self.view
         if view is None:
-            self.notify("no store knows this trace: open it with --store URL", markup=False)
+            self.notify("nothing to go on from here: the panel says why", markup=False)
             return
         if self.run is not None and self.code is None:
             self.notify("a recovery is running: Ctrl-C stops it", markup=False)
@@ -168,10 +204,13 @@ class RecoveryScreen(ExplorerScreen):
 
     def _carry_out(self, intent: Intent) -> None:
         recoveries = self.recoveries
-        if recoveries is not None:
-            self.in_thread(
-                lambda: recoveries.carry_out(intent), self._started, group="carry-out", exclusive=False
-            )
+        if recoveries is None:
+            return
+
+        def work() -> tuple[RecoveryRun | None, str]:
+            return recoveries.carry_out(intent), recoveries.trace_of(intent.task_id)
+
+        self.in_thread(work, self._started, group="carry-out", exclusive=False)
 
     def failed(self, error: TracekitError) -> None:
         super().failed(error)
@@ -179,7 +218,10 @@ class RecoveryScreen(ExplorerScreen):
             # Somebody else was first: show what they decided.
             self._ask()
 
-    def _started(self, run: RecoveryRun | None) -> None:
+    def _started(self, carried_out: tuple[RecoveryRun | None, str]) -> None:
+        run, self.trace_id = carried_out
+        # A task that goes back to a step goes on as another one, in a trace of its own.
+        self.explorer.look_at(self.trace_id, None)
         if run is None:
             self.notify("written; see who picks it up in the panel", markup=False)
             self._ask()
@@ -222,11 +264,9 @@ class RecoveryScreen(ExplorerScreen):
         if controller is None or self.run is None:
             return
         steps = self.query_one("#steps", VirtualList)
-        at_end = steps.cursor >= steps.total - 1
         fetch = controller.steps(self.trace_id)
-        steps.feed(step_columns(False, set(), ended=self.code is not None), fetch, keep_cursor=True)
-        if at_end:
-            self.set_timer(0.1, steps.action_bottom)
+        columns = step_columns(False, set(), ended=self.code is not None)
+        steps.feed(columns, fetch, keep_cursor=True, key=lambda row: row.step_id, follow_end=True)
 
     def action_stop(self) -> None:
         if self.run is not None and self.code is None:
@@ -252,11 +292,10 @@ class RecoveryScreen(ExplorerScreen):
 def panel_lines(view: RecoveryView | None, recoveries: Recoveries | None, width: int) -> list[Line]:
     """Goal, break point, reason, recommendation, then the facts."""
     if view is None:
-        if recoveries is None:
-            text = "no store is open: a log alone can be looked at; open the store of the task with --store URL to recover it"
-        else:
-            text = f"the store {recoveries.url} holds no task for this trace"
-        return [((line, "warn"),) for line in wrap_words(text, width)]
+        words = (
+            NO_STORE if recoveries is None else (f"{recoveries.url} holds no task of this trace.", *NO_TASK)
+        )
+        return [((line, "plain"),) for text in words for line in wrap_words(text, width)]
     lines: list[Line] = []
     main: list[tuple[str, str, Ink]] = [
         ("GOAL", view.goal, "strong"),

@@ -34,7 +34,9 @@ class ReviewScreen(ExplorerScreen):
         self.lines: Sequence[QueueLine] = ()
 
     def body(self) -> ComposeResult:
-        yield VirtualList(id="queue", title="waiting for a person", empty="no question is open")
+        yield VirtualList(
+            id="queue", title="waiting for a person", empty="no question is open: nothing waits for a person"
+        )
         yield TextPane(id="question")
 
     def start(self) -> None:
@@ -46,7 +48,9 @@ class ReviewScreen(ExplorerScreen):
     def changed(self) -> None:
         controller = self.explorer.controller
         if controller is None or controller.recoveries is None:
-            self.query_one(VirtualList).empty_text = "no store is open: --store URL"
+            self.query_one(
+                VirtualList
+            ).empty_text = "no store is open, and questions lie in one: tracekit tui LOGS --store URL"
             self._show(())
             return
         self.in_thread(controller.recoveries.queue, self._show, group="queue")
@@ -73,6 +77,9 @@ class ReviewScreen(ExplorerScreen):
         if row is not None:
             self.explorer.look_at(row.task.trace_id, None)
             self.explorer.go("recovery")
+
+    def keys_here(self) -> list[tuple[str, str]]:
+        return super().keys_here() if self.lines else []
 
     def action_claim(self) -> None:
         row: QueueLine | None = self.query_one(VirtualList).current

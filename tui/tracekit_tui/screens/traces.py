@@ -11,11 +11,15 @@ from textual.app import ComposeResult
 from tracekit_analyzers.views import TraceRow
 from tracekit_tui.controller import SORTS
 from tracekit_tui.frame import Copyable, ExplorerScreen
-from tracekit_tui.list import VirtualList
+from tracekit_tui.list import VirtualList, fixed_page
 from tracekit_tui.rows import trace_columns
 from tracekit_tui.summary import summary_lines
-from tracekit_tui.text import Line, Run
+from tracekit_tui.text import Line, Run, flow
 from tracekit_tui.textpane import TextPane
+
+HOW_TO_START = (
+    "`tracekit tui LOGS` reads other logs, --reader NAME as another format; `tracekit demo` makes a first log"
+)
 
 
 class TracesScreen(ExplorerScreen):
@@ -50,6 +54,9 @@ class TracesScreen(ExplorerScreen):
         self._feed(keep_cursor=True)
 
     def _feed(self, *, keep_cursor: bool) -> None:
+        if self.explorer.gave_up and not self.rows.total:
+            self._say_why(self.explorer.gave_up)
+            return
         if self.explorer.controller is None:
             return
         fetch = self.explorer.controller.traces(self.filter, self.sort, self.only_errors)
@@ -57,6 +64,16 @@ class TracesScreen(ExplorerScreen):
         self.rows.feed(
             trace_columns(set(self.marked)), fetch, keep_cursor=keep_cursor, key=lambda row: row.trace_id
         )
+        self.tell()
+
+    def _say_why(self, text: str) -> None:
+        """Nothing could be read: say why, for as long as it is so."""
+        lines: list[Line] = [((text, "error"),), ((HOW_TO_START, "dim"),)]
+        self.query_one("#summary", TextPane).show(
+            lambda width: [part for line in lines for part in flow(line, width)]
+        )
+        self.rows.empty_text = "nothing could be read: why stands below; Ctrl-R tries again"
+        self.rows.feed(trace_columns(set()), fixed_page(()))
         self.tell()
 
     def _why_empty(self) -> str:
