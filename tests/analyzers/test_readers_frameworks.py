@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import struct
 import zipfile
@@ -195,6 +196,59 @@ def test_opik_spans_hang_below_their_trace_and_errors_have_their_type(tmp_path: 
 
     assert (root["kind"], tool["parent_step_id"]) == ("agent", root["step_id"])
     assert (tool["status"], tool["error_type"], tool["error_message"]) == ("error", "E", "boom")
+
+
+def test_opik_gives_the_same_from_a_page_in_camel_case_and_with_dates_as_text(tmp_path: Path) -> None:
+    trace, span = SAMPLES["opik"]["trace"], SAMPLES["opik"]["spans"][0]
+    page = tmp_path / "page.json"
+    page.write_text(json.dumps({"page": 1, "size": 2, "total": 2, "content": [trace, span]}))
+    camel = tmp_path / "camel.json"
+    camel.write_text(json.dumps([_camel(trace), _camel(span)]))
+    dated = tmp_path / "dated.json"
+    plain = {"start_time": "2026-01-01 00:00:00+00:00", "end_time": "2026-01-01 00:00:01+00:00"}
+    dated.write_text(
+        json.dumps({"trace": {**trace, **plain}, "spans": [{**span, **plain}], "attachments": []})
+    )
+
+    for path in (page, camel, dated):
+        assert BY_NAME["opik"].sniff(input_file(path)) == 80
+        root, tool = steps(read(BY_NAME["opik"], path)[0])
+        assert (root["kind"], tool["parent_step_id"], tool["tool_name"]) == (
+            "agent",
+            root["step_id"],
+            "weather",
+        )
+        assert (tool["error_type"], tool["duration_ms"]) == ("E", 1000.0)
+
+
+def _camel(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    return {re.sub(r"_(.)", lambda m: m[1].upper(), key): _camel(each) if key == "error_info" else each for key, each in value.items()}  # fmt: skip
+
+
+@pytest.mark.parametrize("trace_id", ["tr-" + "5b" * 16, "trace:/catalog.schema/" + "5b" * 16])
+def test_mlflow_names_of_traces_and_costs_of_later_versions_are_read(trace_id: str, tmp_path: Path) -> None:
+    span = {
+        "trace_id": trace_id, "span_id": "eee19b7ec3c1b173", "parent_span_id": None, "name": "ask",
+        "start_time_unix_nano": 1544712660000000000, "end_time_unix_nano": 1544712661000000000,
+        "status": {"code": "OK", "message": ""},
+        "attributes": {
+            "mlflow.spanType": '"CHAT_MODEL"', "mlflow.traceRequestId": json.dumps(trace_id), "mlflow.llm.model": '"m"',
+            "mlflow.llm.cost": '{"input_cost": 0.1, "output_cost": 0.2, "total_cost": 0.3}',
+            "mlflow.chat.tokenUsage": '{"input_tokens": 3, "output_tokens": 1, "total_tokens": 4}',
+        },
+        "events": [],
+    }  # fmt: skip
+    path = tmp_path / "trace.json"
+    path.write_text(
+        json.dumps({"info": {"trace_id": trace_id, "trace_location": {}}, "data": {"spans": [span]}})
+    )
+
+    (step,) = steps(read(BY_NAME["mlflow"], path)[0])
+
+    assert (step["trace_id"], step["step_id"], step["kind"]) == ("5b" * 16, "eee19b7ec3c1b173", "model")
+    assert (step["model"], step["usage"]) == ("m", {"input_tokens": 3, "output_tokens": 1, "cost": 0.3})
 
 
 def human(text: str, key: str) -> dict[str, Any]:

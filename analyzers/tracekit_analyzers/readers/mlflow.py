@@ -1,8 +1,8 @@
 """
 MLflow traces: `{"info", "data": {"spans": [...]}}`, one, a list, JSON Lines, or the `traces.json` with spans alone.
 
-MLflow 2 writes ids under `context` as `0x...` and times as `start_time`; MLflow 3 writes base64 ids and
-`start_time_unix_nano`. Each attribute is a JSON text.
+MLflow 2 writes ids under `context` as `0x...` and times as `start_time`; MLflow 3 writes `start_time_unix_nano` and base64 ids,
+later ones hexadecimal with `otel_trace_id`, where `trace_id` is `tr-...` or `trace:/PLACE/...`. Each attribute is a JSON text.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from tracekit_analyzers.readers._run import file_key
 from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import epoch_ns
+
+_NAMED = ("tr-", "trace:/")
+"""How a trace id begins that MLflow made a name of."""
 
 
 class MlflowReader:
@@ -72,6 +75,8 @@ def _span(raw: Mapping[str, Any], fallback: str) -> ForeignSpan:
     if isinstance(tokens, Mapping):
         attributes["gen_ai.usage.input_tokens"] = tokens.get("input_tokens")
         attributes["gen_ai.usage.output_tokens"] = tokens.get("output_tokens")
+    spent = attributes.pop("mlflow.llm.cost", None)
+    attributes["gen_ai.usage.cost"] = spent.get("total_cost") if isinstance(spent, Mapping) else spent
     span = ForeignSpan(
         trace_id="",
         span_id="",
@@ -87,10 +92,15 @@ def _span(raw: Mapping[str, Any], fallback: str) -> ForeignSpan:
         attributes={key: value for key, value in attributes.items() if value is not None},
         events=tuple(_event(event) for event in raw.get("events") or () if isinstance(event, Mapping)),
     )
-    trace = raw.get("trace_id") or context.get("trace_id") or attributes.get("mlflow.traceRequestId")
+    trace = (
+        raw.get("otel_trace_id")
+        or raw.get("trace_id")
+        or context.get("trace_id")
+        or attributes.get("mlflow.traceRequestId")
+    )
     return with_plain_ids(
         span,
-        trace=str(trace).removeprefix("tr-") if trace else None,
+        trace=str(trace).rpartition("/")[2].removeprefix("tr-") if str(trace).startswith(_NAMED) else trace,
         own=raw.get("span_id") or context.get("span_id"),
         parent=raw.get("parent_span_id") or raw.get("parent_id"),
         fallback=fallback,

@@ -1,7 +1,8 @@
 """
 Opik exports: spans as its SDK and REST API give them out, alone, as JSON Lines, or beside their traces.
 
-A span has `type` (general, llm, tool, guardrail), `input`, `output`, `usage` and `error_info`; its trace is the root.
+A span has `type` (general, llm, tool, guardrail), `input`, `output`, `usage` and `error_info`; its trace is the root. The
+TypeScript SDK gives the same names in camel case; a page of the REST API holds them under `content`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,14 @@ from tracekit_analyzers.readers._time import iso_ns
 
 _KINDS = {"llm": "LLM", "tool": "TOOL", "guardrail": "GUARDRAIL", "general": "CHAIN"}
 
+_LOOKED_AT = 5
+"""A trace alone looks like many things: a span among the first objects tells."""
+_CAMEL = {
+    "traceId": "trace_id", "parentSpanId": "parent_span_id", "startTime": "start_time", "endTime": "end_time",
+    "errorInfo": "error_info", "totalEstimatedCost": "total_estimated_cost", "exceptionType": "exception_type",
+}  # fmt: skip
+"""Names of the TypeScript SDK to those of all the rest."""
+
 
 class OpikReader:
     """Reads spans and traces."""
@@ -28,10 +37,10 @@ class OpikReader:
 
     @odd_is_not_ours
     def sniff(self, file: InputFile) -> int:
-        """80 when the first object is an Opik span, a trace, or holds them."""
+        """80 when one of the first objects is an Opik span or holds one."""
         top = peek(file.head)
-        first = top[0] if isinstance(top, list) and top else top
-        return 80 if _known(first) or any(_known(line) for line in peek_lines(file.head)[:1]) else 0
+        first = top[:_LOOKED_AT] if isinstance(top, list) else [top]
+        return 80 if any(map(_known, (*first, *peek_lines(file.head)[:_LOOKED_AT]))) else 0
 
     @never_silent
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
@@ -58,17 +67,31 @@ def _is_trace(value: Any) -> bool:
 def _known(value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
-    return _is_span(value) or any(_is_span(raw) for raw in _all(value))
+    return any(_is_span(raw) for raw in _all(value))
 
 
 def _all(value: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """The traces and spans in *value*, or itself."""
+    value = _snake(value)
     if _is_span(value) or _is_trace(value):
         inner = value.get("spans")
-        return [value, *(raw for raw in inner or () if _is_span(raw))] if isinstance(inner, list) else [value]
-    lists = (found for key in ("traces", "spans") if isinstance(found := value.get(key), list))
-    listed = [value.get("trace"), *(raw for found in lists for raw in found)]
+        return (
+            [value, *(raw for raw in map(_snake, inner) if _is_span(raw))]
+            if isinstance(inner, list)
+            else [value]
+        )
+    lists = (found for key in ("traces", "spans", "content") if isinstance(found := value.get(key), list))
+    listed = map(_snake, [value.get("trace"), *(raw for found in lists for raw in found)])
     return [raw for raw in listed if _is_span(raw) or _is_trace(raw)]
+
+
+def _snake(raw: Any) -> Any:
+    """*raw* under the names of the Python SDK and the REST API."""
+    if not isinstance(raw, Mapping) or not (_CAMEL.keys() & raw.keys()):
+        return raw
+    error = raw.get("errorInfo")
+    named = {_CAMEL.get(key, key): value for key, value in raw.items()}
+    return {**named, "error_info": _snake(error)} if error is not None else named
 
 
 def _span(raw: Mapping[str, Any], roots: set[str], fallback: str) -> ForeignSpan:
