@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
@@ -13,14 +14,25 @@ from tracekit_tui.app import Explorer
 from tracekit_tui.controller import Controller
 from tracekit_tui.recoveries import Recoveries
 
+LAYOUT_S = 30.0
 BUSY = (WorkerState.PENDING, WorkerState.RUNNING)
 
 
+HOPS = 4
+"""
+How often in a row nothing may be under way: a row that has come is announced by its list, through the panels around it,
+to the screen, which then asks for the detail, and each of them is a message that one pause lets through.
+"""
+
+
 async def settle(pilot: Pilot[int]) -> None:
-    """Return when no work is under way any more, looked at twice in a row."""
+    """Return when no work is under way any more, and what waited for the next layout is done."""
     quiet = 0
-    while quiet < 2:
+    while quiet < HOPS:
         await pilot.pause()
+        laid_out = asyncio.Event()
+        if pilot.app.screen.call_after_refresh(laid_out.set):
+            await asyncio.wait_for(laid_out.wait(), LAYOUT_S)
         busy = any(worker.state in BUSY for worker in pilot.app.workers)
         quiet = 0 if busy else quiet + 1
         if busy:

@@ -80,8 +80,11 @@ class TraceScreen(ExplorerScreen):
         self._feed(keep_cursor=True)
 
     def _know(self, trace: TraceRow | None) -> None:
-        self.trace = trace
+        had_ended, self.trace = self._has_ended(), trace
         self._use_columns()
+        if self.detail is not None and had_ended != self._has_ended():
+            # The detail may come before the trace: whether an open step was left behind is known only now.
+            self._draw(keep_place=True)
         self.tell()
 
     def crumb(self) -> list[Run]:
@@ -262,7 +265,7 @@ class TraceScreen(ExplorerScreen):
         self.tab = TABS[(TABS.index(self.tab) + direction) % len(TABS)]
         self._draw()
 
-    def _draw(self) -> None:
+    def _draw(self, *, keep_place: bool = False) -> None:
         pane = self.query_one("#detail", TextPane)
         pane.border_title = " · ".join(tab.upper() if tab == self.tab else tab for tab in TABS)
         detail, tab, controller, ended = self.detail, self.tab, self.controller, self._has_ended()
@@ -273,7 +276,7 @@ class TraceScreen(ExplorerScreen):
             # It would be asked of the reading that is still going on, and the pane would stand empty until its end.
             pane.show(lambda width: [*head(detail, ended=ended), (("being judged …", "dim"),)])
             return
-        pane.show(lambda width: _lines(controller, detail, tab, width, ended=ended))
+        pane.show(lambda width: _lines(controller, detail, tab, width, ended=ended), keep_place=keep_place)
 
     def go_back(self) -> bool:
         if super().go_back():
