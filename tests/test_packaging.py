@@ -1,6 +1,7 @@
 """What is in the wheel, and what a plain install of it can and cannot do."""
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -8,9 +9,12 @@ import venv
 import zipfile
 from email import message_from_bytes
 from email.message import Message
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
+
+from tracekit import cli
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = {
@@ -126,6 +130,26 @@ def test_the_metadata_tells_version_license_and_extras(metadata: Message) -> Non
     assert {"analyzers", "tui", "postgres", "collect", "crypto", "all"} <= set(
         metadata.get_all("Provides-Extra", [])
     )
+
+
+def test_every_message_about_an_extra_has_the_line_to_type() -> None:
+    without = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for folder in PACKAGES.values()
+        for path in folder.rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.search(r"(?<!pip install ')tracekit-agents\[", line)
+    ]
+
+    assert without == []
+
+
+def test_a_missing_file_of_ours_is_no_missing_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = EntryPoint("analyze", "tracekit_analyzers.not_there:COMMAND", "tracekit.commands")
+    monkeypatch.setattr(cli, "_entry_point", lambda name: entry)
+
+    with pytest.raises(ModuleNotFoundError, match="not_there"):
+        cli.load("analyze")
 
 
 def environment(folder: Path, what: str) -> Path:

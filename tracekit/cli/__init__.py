@@ -100,6 +100,8 @@ def load(name: str) -> Command:
             raise ModuleNotFoundError(f"no entry point {name!r}", name=f"tracekit_{extra}")
         return _as_command(found.load())
     except ModuleNotFoundError as error:
+        if found is not None and (error.name or "").startswith("tracekit"):
+            raise  # a file of ours: no extra brings it
         raise UsageError(
             f"tracekit {name} needs the [{extra}] extra ({error.name or error} is missing): "
             f"pip install 'tracekit-agents[{extra}]'"

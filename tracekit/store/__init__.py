@@ -58,6 +58,6 @@ def _open_postgres(url: str, bodies: object) -> Store:
     except ImportError as error:
         raise TracekitError(
             "store.no_driver",
-            f"expected the PostgreSQL driver: {error}; install tracekit-agents[postgres]",
+            f"expected the PostgreSQL driver ({error}): pip install 'tracekit-agents[postgres]'",
         ) from error
     return PostgresStore(url, bodies=cast(Bodies, bodies))

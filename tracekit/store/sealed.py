@@ -136,7 +136,7 @@ def _default_sealer() -> Sealer:
         raise TracekitError(
             "store.no_sealer",
             "a body that holds a secret has to be encrypted, but the library for it is missing; "
-            "install tracekit-agents[crypto]",
+            "pip install 'tracekit-agents[crypto]'",
         ) from error
 
 
