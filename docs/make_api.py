@@ -34,7 +34,7 @@ SECTIONS = (
         "Errors beside those",
         ("NotStorable", "Divergence", "LeaseLost", "LimitReached", "Conflict"),
     ),
-    Section("tracekit.model", "What a `Reply` holds", ("ToolCall", "Usage")),
+    Section("tracekit.model", "What a `Reply` and a failure class hold", ("ToolCall", "Usage", "RetryAdvice")),
     Section("tracekit.recording.recorder", "Record what has no decorator", ("recorder", "Recorder")),
     Section("tracekit.recording.open_step", "What `Recorder.begin` gives", ("OpenStep",)),
     Section("tracekit.recording.stream", "Streams", ("RecordedStream", "AsyncRecordedStream", "GatherText")),
@@ -70,6 +70,7 @@ METHODS = {
     "World": ("happened",),
     "Reader": ("sniff", "read"),
     "Engine": ("load", "close"),
+    "Findings": ("scan", "sql", "report", "close"),
     "Session": (
         *("load", "traces", "trace", "steps", "step", "context", "lineage"),
         *("verdict", "diagnoses", "resumable", "damage", "sql", "close"),

@@ -16,18 +16,10 @@ from tracekit_analyzers import console, groups, tables
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.judging import Judge
 from tracekit_analyzers.model import TraceVerdict
-from tracekit_analyzers.reports import FORMATS, one_table, writer
+from tracekit_analyzers.reports import FORMATS, form_by_name, one_table, writer
 from tracekit_analyzers.reports.result import Result, of
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
-_BY_END = {
-    ".html": "html",
-    ".json": "json",
-    ".jsonl": "jsonl",
-    ".csv": "csv",
-    ".parquet": "parquet",
-    ".xml": "junit",
-}
 
 
 def analyze(
@@ -135,7 +127,7 @@ class Findings:
     def report(self, path: str | PathLike[str], *, format: str | None = None) -> None:
         """Write a whole report to *path*: by the end of its name `.html`, `.json`, `.jsonl`, `.csv`, `.parquet`, JUnit as `.xml`."""
         target = Path(path)
-        form = format or _BY_END.get(target.suffix)
+        form = format or form_by_name(target.name)
         if form not in FORMATS:
             raise TracekitError(
                 "report.format",

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import ExitStack
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO
@@ -14,7 +15,7 @@ from tracekit_analyzers import judging, tables
 from tracekit_analyzers.commands.progress import Bar
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.groups import read_baseline
-from tracekit_analyzers.reports import FORMATS, one_table, writer
+from tracekit_analyzers.reports import BY_END, FORMATS, form_by_name, one_table, writer
 from tracekit_analyzers.reports.result import Result, matching, of
 
 
@@ -24,7 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="+", metavar="PATH", help="file, folder, pattern, or - for standard input"
     )
     parser.add_argument(
-        "--format", choices=sorted(FORMATS), default="table", help="form of the report (table)"
+        "--format",
+        choices=sorted(FORMATS),
+        help="form of the report (by the end of the name of --output, else table)",
     )
     parser.add_argument(
         "--table",
@@ -54,6 +57,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output", metavar="FILE", help="write the report there instead of to standard output"
     )
     parser.add_argument(
+        "--report",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="a whole report beside it, its form by the end of its name (.html, .json, .jsonl, .csv, .parquet, JUnit .xml); "
+        "may be repeated",
+    )
+    parser.add_argument(
         "--engine",
         choices=("local", "spark"),
         default="local",
@@ -71,10 +82,14 @@ def run(options: argparse.Namespace) -> int:
     """Analyse and report; returns the exit code."""
     wanted = [name.strip() for name in options.fail_on.split(",") if name.strip()]
     _known(wanted)
+    if options.format is None:
+        options.format = (options.output and form_by_name(options.output)) or "table"
     if options.table is not None and options.format not in one_table.WRITERS:
         raise UsageError(
             f"--table is for --format {', '.join(one_table.WRITERS)}: {options.format} is a whole report"
         )
+    for name in options.report:
+        form_of(name)
     baseline = None if options.baseline is None else _baseline(options.baseline)
     bar = Bar()
     with ExitStack() as stack:
@@ -83,8 +98,20 @@ def run(options: argparse.Namespace) -> int:
         finally:
             bar.clear()
         result = replace(result, baseline=baseline)
-        _write(result, options, _target(options.output, options.format, stack))
+        for name in options.report:
+            with _target(name, form_of(name)) as out:
+                writer(form_of(name))(result, out)
+        with _target(options.output, options.format) as out:
+            _write(result, options, out)
     return exit_code(result, wanted)
+
+
+def form_of(name: str) -> str:
+    """The form of a report by the end of its *name*."""
+    form = form_by_name(name)
+    if form is None:
+        raise UsageError(f"--report: can't tell the form of {name!r}: it ends in none of {', '.join(BY_END)}")
+    return form
 
 
 def _write(result: Result, options: argparse.Namespace, out: BinaryIO) -> None:
@@ -131,13 +158,28 @@ def exit_code(result: Result, wanted: list[str]) -> int:
     return Exit.DAMAGE if result.bad_count else Exit.CLEAN
 
 
-def _target(output: str | None, form: str, stack: ExitStack) -> BinaryIO:
-    if output is not None:
-        return stack.enter_context(Path(output).open("wb"))
-    if form == "parquet" and sys.stdout.isatty():
-        raise UsageError("Parquet is no text: name a file with --output, or send it into a pipe")
-    stack.callback(sys.stdout.flush)
-    return sys.stdout.buffer
+@contextmanager
+def _target(output: str | None, form: str) -> Iterator[BinaryIO]:
+    """Where the report goes; a file is there whole or not at all."""
+    if output is None:
+        if form == "parquet" and sys.stdout.isatty():
+            raise UsageError("Parquet is no text: name a file with --output, or send it into a pipe")
+        yield sys.stdout.buffer
+        sys.stdout.flush()
+        return
+    path = Path(output)
+    # A pipe or a device takes what comes; beside a file the new one is made first.
+    part = path if path.exists() and not path.is_file() else path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as out:
+            yield out
+        if part != path:
+            part.replace(path)
+    except OSError as error:
+        raise UsageError(f"can't write {output}: {error.strerror or error}") from error
+    finally:
+        if part != path:
+            part.unlink(missing_ok=True)
 
 
 def _known(wanted: list[str]) -> None:

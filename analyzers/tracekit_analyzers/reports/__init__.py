@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import PurePath
 from typing import BinaryIO
 
 from tracekit_analyzers.reports.result import Result
@@ -20,6 +21,22 @@ FORMATS = {
     "junit": "as_junit",
 }
 """What `--format` takes, and the module of this package that writes it."""
+
+
+BY_END = {
+    ".html": "html",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".xml": "junit",
+}
+"""The form of a report by the end of its file's name."""
+
+
+def form_by_name(name: str) -> str | None:
+    """The form of a report in a file called *name*; None when its end does not tell."""
+    return BY_END.get(PurePath(name).suffix.lower())
 
 
 def writer(name: str) -> Writer:
