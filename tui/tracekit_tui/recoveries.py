@@ -12,9 +12,8 @@ import re
 import shlex
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,11 +25,11 @@ from tracekit.durable.fork_words import restore_words
 from tracekit.errors import TracekitError
 from tracekit.store import open_store
 from tracekit.store.contract import ReviewRow, Store
-from tracekit_analyzers.views import Page, TraceRow
+from tracekit_analyzers.views import TraceRow
 from tracekit_tui.choices import Choice
 from tracekit_tui.marks import span, state_words
 from tracekit_tui.runner import RecoveryRun, private
-from tracekit_tui.stored import page_of, task_rows
+from tracekit_tui.stored import task_rows
 from tracekit_tui.viewing import QueueLine, RecoveryView, claim_words, make_view, open_questions, who_picks_up
 
 
@@ -95,15 +94,6 @@ class Recoveries:
     def tasks(self) -> list[TraceRow]:
         """All tasks as rows of the list of traces, the one changed last first."""
         return task_rows(self.store)
-
-    def pages(self, filter: str, errors_only: bool) -> Callable[[int, int], Page[TraceRow]]:
-        """A function that gives pages of the tasks that match, as they stand at its first call."""
-        tasks = cache(self.tasks)
-
-        def fetch(offset: int, limit: int) -> Page[TraceRow]:
-            return page_of(tasks(), filter=filter, errors_only=errors_only, offset=offset, limit=limit)
-
-        return fetch
 
     def queue(self) -> Sequence[QueueLine]:
         """Open questions, oldest first."""
