@@ -68,11 +68,13 @@ class Contexts:
         return step.base if step.base and step.keep and step.base not in self._known else None
 
     def whole(self, digest: str) -> tuple[str, ...]:
-        """All hashes of the context in their order; what is not known is left out."""
+        """All hashes of the context in their order; what is not known, or builds on itself, is left out."""
         tails: list[tuple[str, ...]] = []
         limit: int | None = None
         name: str | None = digest
-        while name is not None and name in self._known:
+        seen: set[str] = set()
+        while name is not None and name in self._known and name not in seen:
+            seen.add(name)
             base, keep, hashes = self._known[name]
             if limit is None:
                 tails.append(hashes)

@@ -16,6 +16,8 @@ from tracekit_analyzers.model import BadLine
 MAX_LISTED = 10_000
 """Bad pieces kept with their place; more are counted only, so that a ruined file does not fill the memory."""
 
+_SHOWN_BYTES = 400
+
 _DEEPEST = 5_000
 """Brackets in a row that the query engine still takes apart safely."""
 
@@ -81,7 +83,7 @@ class Damage:
 
 def visible_head(data: bytes | str) -> str:
     """First 80 characters of *data*, with control codes and bytes that are no text made visible."""
-    text = data[:400].decode("utf-8", "backslashreplace") if isinstance(data, bytes) else data
+    text = data[:_SHOWN_BYTES].decode("utf-8", "backslashreplace") if isinstance(data, bytes) else data
     text = text[:82].rstrip("\r\n")
     return "".join(_visible(character) for character in text[:80])[:80]
 
@@ -102,6 +104,10 @@ class Piece:
     reason: str | None = None
     at: int = 0
     """Bytes from the start of the line."""
+
+    def head_of(self, line: bytes) -> bytes:
+        """As much of *line* as a report may show of this piece: a line of a million pieces is not copied for each."""
+        return line[self.at : self.at + _SHOWN_BYTES]
 
 
 def examine(line: bytes) -> list[Piece]:
@@ -172,9 +178,10 @@ def _by_documents(raw: bytes, text: str) -> list[Piece]:
     """Take JSON documents off the front of *text* for as long as there are any; then look for a whole one at the end."""
     decoder = json.JSONDecoder()
     pieces: list[Piece] = []
-    position = 0
+    position = at = counted = 0
     while position < len(text):
-        at = len(text[:position].encode("utf-8"))
+        at += len(text[counted:position].encode("utf-8"))
+        counted = position
         try:
             value, end = decoder.raw_decode(text, position)
         except ValueError as error:

@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 import duckdb
 
+from tracekit_analyzers import nesting
 from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.liveness import any_held
 from tracekit_analyzers.relations import statement
@@ -15,25 +16,24 @@ BUCKET_STEPS = 150_000
 
 
 def settle_lines(con: duckdb.DuckDBPyConnection, damage: Damage) -> None:
-    """Name values of a wrong type and keep them as text in the step's attributes; give ids to steps without one."""
+    """Put away what is nested too deep, name values of a wrong type and keep them as text; give ids to steps without one."""
+    nesting.put_away(con, damage)
     _tell_wrong_types(con, damage)
     con.execute(statement("nameless"))
 
 
 def _tell_wrong_types(con: duckdb.DuckDBPyConnection, damage: Damage) -> None:
-    rows = con.execute(statement("wrong_types")).fetchmany(10_000)
-    for n, file, source_line, counted_line, field, said in rows:
+    rows = con.execute(statement("wrong_types")).fetchall()
+    for _, file, source_line, counted_line, field, said in rows:
         line = source_line if source_line is not None else counted_line
         # A marker stands where the line itself was already told as damaged, or the recorder found no JSON.
         if not said.startswith('{"$tk"'):
             reason = f"{_word(field, said)} {field}: {said[:60]}"
             damage.bad(file=file, line=line, offset=None, reason=reason, data=said)
-        if field != "record":
-            con.execute(
-                "update lines set attributes = json_merge_patch(coalesce(attributes, '{}'::json), json_object(?, ?)) "
-                "where rowid = ?",
-                [f"tracekit.unread.{field}", said, n],
-            )
+    if rows:
+        con.execute(
+            statement("keep_wrong_types").replace("{wrong_types}", statement("wrong_types").rstrip("; \n"))
+        )
 
 
 def _word(field: str, said: str) -> str:

@@ -46,7 +46,7 @@ def records(file: str, lines: Iterable[Numbered], damage: Damage) -> Iterator[To
         for piece in examine(line):
             if piece.reason is not None:
                 at = offset + piece.at
-                damage.bad(file=file, line=number, offset=at, reason=piece.reason, data=line[piece.at :])
+                damage.bad(file=file, line=number, offset=at, reason=piece.reason, data=piece.head_of(line))
             if piece.record is not None:
                 yield Told(file, number, piece.record, orjson.loads(piece.record))
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import codecs
 import gzip
-import io
 import json
 import re
 from collections.abc import Callable, Generator, Iterator
 from functools import lru_cache, wraps
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import orjson
 
 from tracekit_analyzers.damage import examine
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
+from tracekit_analyzers.readers._bounds import LONGEST_VALUE, Unpacked, bounded_lines, loads
 
 _CHUNK_CHARACTERS = 1 << 20
 _AFTER_NUMBER = frozenset(",]} \t\r\n")
@@ -81,11 +81,11 @@ def open_bytes(file: InputFile) -> BinaryIO:
     magic = raw.read(4)
     raw.seek(0)
     if magic[:2] == b"\x1f\x8b":
-        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+        return Unpacked(gzip.GzipFile(fileobj=raw), raw).buffered()
     if magic == b"\x28\xb5\x2f\xfd":
         import zstandard
 
-        return cast(BinaryIO, io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw)))
+        return Unpacked(zstandard.ZstdDecompressor().stream_reader(raw), raw).buffered()
     return raw
 
 
@@ -93,20 +93,20 @@ def lines(file: InputFile, damage: DamageReport) -> Iterator[tuple[int, Any]]:
     """Number (1-based) and value of each record of a line file; records glued together or cut are rescued where certain."""
     offset = 0
     with open_bytes(file) as stream:
-        for number, line in enumerate(stream, start=1):
+        for number, line in enumerate(bounded_lines(stream), start=1):
             start, offset = offset, offset + len(line)
             text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
             if not text:
                 continue
             damage.counted(1)
             try:
-                yield number, orjson.loads(text)
+                yield number, loads(text, orjson.loads)
                 continue
             except orjson.JSONDecodeError:
                 pieces = examine(text)
             for piece in pieces:
                 if piece.reason is not None:
-                    at, rest = start + piece.at, text[piece.at :]
+                    at, rest = start + piece.at, piece.head_of(text)
                     damage.bad(file=file.name, line=number, offset=at, reason=piece.reason, data=rest)
                 if piece.record is not None:
                     yield number, orjson.loads(piece.record)
@@ -151,7 +151,7 @@ class JsonStream:
             try:
                 value, end = self._json.raw_decode(self._text, self._pos)
             except (ValueError, RecursionError):
-                if self._more():
+                if len(self._text) - self._pos < LONGEST_VALUE and self._more():
                     continue
                 raise
             # a number may go on in the next piece: `1` of `1e16`
@@ -218,10 +218,10 @@ def items(file: InputFile, damage: DamageReport) -> Iterator[Any]:
 def whole(file: InputFile, damage: DamageReport) -> Any:
     """The file's one JSON value; None, with the damage told, when it is not JSON."""
     with open_bytes(file) as stream:
-        data = stream.read()
+        data = stream.read(LONGEST_VALUE + 1)
     damage.counted(1)
     try:
-        return json.loads(data.decode("utf-8-sig", "replace"))
+        return loads(data, lambda given: json.loads(given.decode("utf-8-sig", "replace")))
     except (ValueError, RecursionError) as error:
         damage.bad(
             file=file.name,
@@ -249,23 +249,24 @@ def peek(head: bytes) -> Any:
 def _closed(text: str) -> Any:
     """*text* up to its last whole element, with every bracket closed."""
     stack: list[str] = []
-    best, closers = 0, ""
+    best = 0
     for match in _TOKEN.finditer(text):
         token = match.group()
         if token == '"':  # the head ends inside this text
             break
         if token in "{[":
             stack.append("}" if token == "{" else "]")
-            best, closers = match.end(), "".join(reversed(stack))
+            best = match.end()
         elif token in "}]":
             if not stack:
                 break
             stack.pop()
-            best, closers = match.end(), "".join(reversed(stack))
+            best = match.end()
         elif token == ",":
-            best, closers = match.start(), "".join(reversed(stack))
+            best = match.start()
     try:
-        return json.loads(text[:best] + closers)
+        # Whatever opens or closes moves `best` too, so that what is open now was open there.
+        return json.loads(text[:best] + "".join(reversed(stack)))
     except (ValueError, RecursionError):
         return None
 

@@ -8,11 +8,10 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from tracekit_analyzers.model import DamageReport, InputFile
+from tracekit_analyzers.readers._bounds import LONGEST_VALUE, MOST_TIMES, loads
 
-_MAX_ENTRY_BYTES = 512 << 20
+_MAX_ENTRY_BYTES = LONGEST_VALUE
 _MAX_TOTAL_BYTES = 8 << 30
-_MAX_RATIO = 200
-"""Real logs pack 5 to 20 times smaller."""
 _SMALL_BYTES = 16 << 20
 """Entries up to this size may have any ratio."""
 
@@ -40,7 +39,7 @@ def json_entries(
                 continue
             damage.counted(1)
             try:
-                yield entry.filename, json.loads(_bytes(archive, entry))
+                yield entry.filename, loads(_bytes(archive, entry), json.loads)
             except (ValueError, RecursionError, BadZipFile, NotImplementedError, OSError, EOFError) as error:
                 reason = f"not_json {entry.filename}: {error}"
                 damage.bad(
@@ -51,8 +50,8 @@ def json_entries(
 def _refused(entry: ZipInfo, total_bytes: int) -> str | None:
     if entry.file_size > _MAX_ENTRY_BYTES or total_bytes > _MAX_TOTAL_BYTES:
         return f"too_large {entry.filename}: {entry.file_size} bytes unpacked"
-    if entry.file_size > _SMALL_BYTES and entry.file_size > _MAX_RATIO * max(entry.compress_size, 1):
-        return f"too_large {entry.filename}: unpacks to more than {_MAX_RATIO} times its size"
+    if entry.file_size > _SMALL_BYTES and entry.file_size > MOST_TIMES * max(entry.compress_size, 1):
+        return f"too_large {entry.filename}: unpacks to more than {MOST_TIMES} times its size"
     return None
 
 

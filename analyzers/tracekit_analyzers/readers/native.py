@@ -10,6 +10,7 @@ import orjson
 
 from tracekit_analyzers.damage import examine, numbered
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
+from tracekit_analyzers.readers._bounds import bounded_lines
 from tracekit_analyzers.readers._source import open_bytes
 
 RECORDS = frozenset(("process", "step", "message", "drops"))
@@ -55,7 +56,7 @@ def _looks_native(record: bytes | None) -> int:
 def repaired(file: InputFile, damage: DamageReport) -> Iterator[tuple[int, int, bytes]]:
     """Line number, byte offset and bytes of each record that can be kept; the rest goes to *damage*."""
     with open_bytes(file) as stream:
-        yield from repaired_lines(stream, file, damage)
+        yield from repaired_lines(bounded_lines(stream), file, damage)
 
 
 def repaired_lines(
@@ -74,7 +75,7 @@ def repaired_lines(
                     line=number,
                     offset=offset + piece.at,
                     reason=piece.reason,
-                    data=line[piece.at :],
+                    data=piece.head_of(line),
                 )
             if piece.record is not None:
                 yield number, offset + piece.at, piece.record
