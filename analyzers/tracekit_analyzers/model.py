@@ -194,7 +194,8 @@ class FailureClass(Protocol):
     """
     One failure class: its code, what to do about it, and the SQL that finds it.
 
-    Ours are modules `failures/<family>_<name>.py` with their SQL beside them under the same name. The module's docstring shows a bad trace, the evidence and what to do, in that order; the docs page is made of it.
+    Ours are modules `failures/<family>_<name>.py` with their SQL beside them under the same name. The docstring of a module
+    shows a bad trace, the evidence and what to do, in that order; the docs page is made of it.
     """
 
     code: str

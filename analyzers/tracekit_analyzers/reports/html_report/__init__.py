@@ -19,6 +19,13 @@ MOST_LISTED = 5_000
 MOST_BYTES = 4_000_000
 """What the runs shown in full may take together; at least one of each group of like failures is among them."""
 _AT_ONCE = 50
+_COLOURS = (
+    ("model", "model call"),
+    ("tool", "tool call"),
+    ("other", "other step"),
+    ("bad", "✗ failed"),
+    ("cause", "◆ caused it"),
+)
 
 
 def write(result: Result, out: BinaryIO) -> None:
@@ -121,6 +128,10 @@ def _with_steps(result: Result, some: Sequence[TraceVerdict]) -> Iterator[tuple[
     yield from ((trace, runs.Shown(drawn.get(trace.trace_id, ()), texts)) for trace in some)
 
 
+def _key_of(colour: tuple[str, str]) -> str:
+    return f"<span>{overview.key(colour[0])}{colour[1]}</span>"
+
+
 def _list(
     result: Result, listed: Sequence[TraceVerdict], full: Mapping[str, str], titles: Mapping[str, str]
 ) -> Iterator[str]:
@@ -134,6 +145,7 @@ def _list(
     yield (
         '<p class="keys dim"><span>✗ ended in an error or was killed</span><span>? waits for a person, or how it ended is not known</span>'
         "<span>! ended well, and something in it was wrong</span></p>"
+        f'<p class="keys dim">in the pictures: {"".join(map(_key_of, _COLOURS))}</p>'
         '<div class="tools" id="tools" hidden><label>words<input id="words" type="search" placeholder="task, tool, message"></label>'
         f'<label>class<select id="kind"><option value="">all</option>{options}</select></label>'
         '<button type="button" id="fold">fold all</button><span id="told" class="dim" role="status"></span></div>'

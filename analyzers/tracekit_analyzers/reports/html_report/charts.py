@@ -71,7 +71,7 @@ def timeline(name: str, buckets: Sequence[Bucket]) -> str:
     said = f"Runs for each {name}: {failed} of {runs} failed, at most {most} runs in one; the table below has the numbers."
     return (
         f'<svg width="100%" height="{_HEIGHT + 38}" role="img" aria-label="{escape(said)}">'
-        f'<text x="0" y="11" class="t">{most:,} runs</text>'
+        f'<text x="0" y="11" class="t">{words.plural(most, "run")}</text>'
         f'<line x1="0" x2="100%" y1="16.5" y2="16.5" class="grid"/>'
         f'<line x1="0" x2="100%" y1="{_HEIGHT + 16.5}" y2="{_HEIGHT + 16.5}" class="grid"/>'
         f'<svg y="16" width="100%" height="{_HEIGHT}">{bars}</svg>{_axis(name, buckets)}</svg>'

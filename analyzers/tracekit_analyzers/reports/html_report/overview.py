@@ -80,9 +80,18 @@ def groups(made: Sequence[Group], links: Mapping[str, int]) -> str:
     """What fails alike; *links* says which run of the list is the example of which trace id."""
     if not made:
         return ""
-    rows = [_group(group, links.get(group.example)) for group in made[:_MOST_GROUPS]]
-    heads = (("runs", "num"), ("share", "num"), ("class", ""), ("tool", ""), ("in words", ""), ("time lost", "num"),
-             ("seen (UTC)", ""), ("example", ""))  # fmt: skip
+    timed = any(group.first_seen for group in made)
+    rows = [_group(group, links.get(group.example), timed=timed) for group in made[:_MOST_GROUPS]]
+    times = (("time lost", "num"), ("seen (UTC)", "")) if timed else ()
+    heads = (
+        ("runs", "num"),
+        ("share", "num"),
+        ("class", ""),
+        ("tool", ""),
+        ("in words", ""),
+        *times,
+        ("example", ""),
+    )
     more = len(made) - _MOST_GROUPS
     left = (
         f'<p class="dim">{plural(more, "smaller group")} left out; <code>--table groups</code> has all.</p>'
@@ -92,18 +101,21 @@ def groups(made: Sequence[Group], links: Mapping[str, int]) -> str:
     return f'<h2 id="groups">Failures that are alike</h2>{table(heads, rows, caption="Failures that are alike", kind="stack")}{left}'
 
 
-def _group(group: Group, place: int | None) -> str:
+def _group(group: Group, place: int | None, *, timed: bool) -> str:
     new = ' <span class="tag new">new</span>' if group.is_new else ""
     short_id = esc(group.example[:8])
     example = f"<code>{short_id}</code>" if place is None else f'<a href="#run-{place}">{short_id}</a>'
+    times = (
+        ("num", "time lost", took(group.lost_ms) if group.lost_ms else "–"),
+        ("when", "seen", _seen(group)),
+    )
     cells = (
         ("num", "runs", number(group.traces)),
         ("num", "share", f"{100 * group.share:.1f} %"),
         ("", "", f'<code class="name">{esc(group.code)}</code>{new}'),
-        ("", "", shortened(group.tool or "", 40)),
+        ("any", "", shortened(group.tool or "", 60)),
         ("words", "", shortened(group.wording, 140)),
-        ("num", "time lost", took(group.lost_ms) if group.lost_ms else "–"),
-        ("when", "seen", _seen(group)),
+        *(times if timed else ()),
         ("", "example", example),
     )
     return f"<tr>{''.join(_cell(*cell) for cell in cells)}</tr>"
@@ -135,13 +147,14 @@ def over_time(result: Result) -> str:
     ]
     heads = (("from (UTC)", ""), ("runs", "num"), ("failed", "num"), ("share", "num"))
     return (
-        f'<h2>Over time</h2><p class="keys"><span>{_key("bad")}failed</span><span>{_key("ok")}others</span>'
+        f'<h2>Over time</h2><p class="keys"><span>{key("bad")}failed</span><span>{key("ok")}others</span>'
         f'<span class="dim">runs for each {name}, UTC.{untold}</span></p>{charts.timeline(name, buckets)}'
         f"<details><summary>The same as a table</summary>{table(heads, rows, caption='Runs over time')}</details>"
     )
 
 
-def _key(kind: str) -> str:
+def key(kind: str) -> str:
+    """A square in the colour of *kind*, for a legend."""
     return f'<svg class="key" width="11" height="11" aria-hidden="true"><rect width="11" height="11" rx="2" class="f-{kind}"/></svg>'
 
 
@@ -177,7 +190,7 @@ def by_tool(result: Result) -> str:
     order = sorted(tools.items(), key=lambda item: (-item[1], item[0]))
     most = order[0][1]
     rows = [
-        f'<tr><td>{shortened(tool, 60)}</td><td class="num">{number(count)}</td><td class="barcell">{charts.bar(count, most)}</td></tr>'
+        f'<tr><td class="any">{shortened(tool, 60)}</td><td class="num">{number(count)}</td><td class="barcell">{charts.bar(count, most)}</td></tr>'
         for tool, count in order[:_MOST_TOOLS]
     ]
     left = len(order) - _MOST_TOOLS

@@ -23,6 +23,7 @@ _ADVICE = {
     RetryAdvice.NONE: "another try is worth nothing",
 }
 _MOST_OTHERS = 12
+_MOST_SEQS = 6
 _MOST_DIFFERENCES = 12
 _GOT_OVER = ' <span class="tag">got over</span>'
 
@@ -39,15 +40,16 @@ def line(trace: TraceVerdict, titles: Mapping[str, str]) -> str:
     """The cells of a run: how it ended, which it is, the class, what happened."""
     found = primary(trace)
     glyph = GLYPHS.get(trace.status, "!" if found else "?")
-    began = moment(trace.started_at)
-    facts = f"{plural(trace.steps, 'step')}, {took(trace.duration_ms)}"
+    facts = [plural(trace.steps, "step")]
+    if trace.started_at is not None:
+        facts = [moment(trace.started_at), *facts, took(trace.duration_ms)]
     what = shortened(found.message if found else without_verdict(trace), _MOST_MESSAGE)
     if found and trace.status == "waiting":
         what += f'<br><span class="dim">{shortened(without_verdict(trace), _MOST_MESSAGE)}</span>'
     return (
         f'<span class="bad" title="{esc(trace.status)}"><span aria-hidden="true">{glyph}</span></span>'
         f'<span class="who"><span class="strong">{shortened(trace.task_id or trace.name, 60)}</span> '
-        f'<span class="dim mono">{esc(trace.trace_id[:8])}</span><br><span class="dim">{began}, {facts}</span></span>'
+        f'<span class="dim mono">{esc(trace.trace_id[:8])}</span><br><span class="dim">{", ".join(facts)}</span></span>'
         f'<span class="code">{_class(found, titles) if found else esc(trace.status)}</span><span class="what">{what}</span>'
     )
 
@@ -134,7 +136,8 @@ def _step(role: str, seq: int | None, texts: StepTexts) -> str:
     title = "The step that failed" if role == "failed" else "The step that caused it"
     fields = [
         ("received", texts.received),
-        ("answered", texts.output),
+        # An error often repeats what was answered.
+        ("answered", None if texts.output and texts.error and texts.output in texts.error else texts.output),
         ("error", texts.error),
     ]
     if texts.kind == "model":
@@ -162,19 +165,31 @@ def _value(value: str | None) -> str:
 
 
 def _others(trace: TraceVerdict) -> str:
-    """Findings besides the primary one, those that the agent got over last."""
-    others = [found for place, found in enumerate(trace.diagnoses) if place != trace.primary]
-    if not others:
+    """Findings besides the primary one, those in the same words in one row, those that the agent got over last."""
+    alike: dict[tuple[bool, str, str], list[int]] = {}
+    for place, found in enumerate(trace.diagnoses):
+        if place != trace.primary:
+            seqs = alike.setdefault((found.recovered, found.code, found.message), [])
+            seqs += [found.failed_seq] if found.failed_seq is not None else []
+    if not alike:
         return ""
-    others.sort(key=lambda found: found.recovered)
-    rows = "".join(
-        f'<tr><td class="num dim">step {found.failed_seq}</td><td><code class="name">{esc(found.code)}</code></td>'
-        f"<td>{shortened(found.message, 200)}{_GOT_OVER if found.recovered else ''}</td></tr>"
-        for found in others[:_MOST_OTHERS]
-    )
-    more = len(others) - _MOST_OTHERS
+    rows = "".join(_other(*key, seqs) for key, seqs in sorted(alike.items(), key=_by_recovery)[:_MOST_OTHERS])
+    more = len(alike) - _MOST_OTHERS
     left = f'<p class="dim">{plural(more, "more finding")} in the JSON report.</p>' if more > 0 else ""
     return f'<h3>Also found</h3><div class="scroll"><table class="facts"><tbody>{rows}</tbody></table></div>{left}'
+
+
+def _by_recovery(item: tuple[tuple[bool, str, str], list[int]]) -> tuple[bool, int]:
+    return item[0][0], min(item[1], default=0)
+
+
+def _other(recovered: bool, code: str, message: str, seqs: Sequence[int]) -> str:
+    named = ", ".join(map(str, seqs[:_MOST_SEQS])) + (" …" if len(seqs) > _MOST_SEQS else "")
+    where = f"step{'' if len(seqs) == 1 else 's'} {named}" if seqs else ""
+    return (
+        f'<tr><td class="dim">{where}</td><td><code class="name">{esc(code)}</code></td>'
+        f"<td>{shortened(message, 200)}{_GOT_OVER if recovered else ''}</td></tr>"
+    )
 
 
 def _point(trace: TraceVerdict) -> str:

@@ -131,7 +131,7 @@ def _bar(row: int, step: DrawnStep, mark: str, spans: Scale | None, order: float
     top = row * _ROW + 4
     # At least as wide as a hair, so that a quick step is seen.
     rect = f'<rect x="{min(left, 99.5):.2f}%" y="{top}" width="{max(right - left, 0.5):.2f}%" height="11" rx="2" class="f-{kind}{" open" if _is_open(step) else ""}"/>'
-    if spans is None or step.duration_ms is None:
+    if spans is None or not step.duration_ms:
         return rect
     at, anchor, away = (right, "start", 5) if right < 82 else (left, "end", -5)
     if right >= 82 and left < 18:
