@@ -1,11 +1,13 @@
 """
-How fast the explorer opens and answers: 30,000 steps in one trace, 100,000 traces, a log of 1 GiB.
+How fast the explorer opens and answers: 30,000 steps in one trace, 100,000 traces, a log of 1 GiB, and a log of 100 MB
+that gets 50 lines a second while the live screen follows it.
 
 Each case runs in a process of its own over a log made here, through the real app. Printed: first paint and first rows
-(since the process was started), the whole analysis, how long a key takes until its row stands there, and memory.
+(since the process was started), the whole analysis, how long a key takes until its row stands there, memory, and what
+following costs.
 
-    python benchmarks/bench_tui.py                 # all three
-    python benchmarks/bench_tui.py --only steps    # or traces, or large
+    python benchmarks/bench_tui.py                 # all four
+    python benchmarks/bench_tui.py --only steps    # or traces, large, growing
     python benchmarks/bench_tui.py --large-mb 200  # a smaller large one
 """
 
@@ -22,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,10 +35,17 @@ if TYPE_CHECKING:
     from tracekit_tui.list import VirtualList
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-CASES = {"steps": (1, 30_000, 40), "traces": (100_000, 2, 40), "large": (500, 1000, 1900)}
+CASES = {
+    "steps": (1, 30_000, 40),
+    "traces": (100_000, 2, 40),
+    "large": (500, 1000, 1900),
+    "growing": (12_000, 20, 40),
+}
 """Case to traces, steps in each, characters of each value."""
 KEYS = ("j", "ctrl+d", "G", "k", "ctrl+u", "g")
 ROUNDS = 25
+FOLLOWED_S = 30
+LINES_A_SECOND = 50
 
 
 def lines(traces: int, steps: int, characters: int) -> Iterator[str]:
@@ -95,6 +105,11 @@ async def measure(path: Path, case: str, began: float) -> dict[str, float]:
         while app.loading:
             await asyncio.sleep(0.01)
         found["all_read_s"] = time.time() - began
+        found["all_read_cpu_s"] = time.process_time()
+        if case == "growing":
+            await pilot.press("7")
+            found |= await following(app, path)
+            return found | {"memory_mb": peak_mb()}
         if case == "steps":
             opened = time.perf_counter()
             await pilot.press("enter")
@@ -105,9 +120,43 @@ async def measure(path: Path, case: str, began: float) -> dict[str, float]:
         waits = await key_waits(app, rows)
         found["key_median_ms"] = statistics.median(waits)
         found["key_p99_ms"] = statistics.quantiles(waits, n=100)[98]
+    return found | {"memory_mb": peak_mb()}
+
+
+def peak_mb() -> float:
+    """Most memory that this process has held."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    found["memory_mb"] = peak / 1024 if sys.platform != "darwin" else peak / 1024 / 1024
-    return found
+    return peak / 1024 if sys.platform != "darwin" else peak / 1024 / 1024
+
+
+async def following(app: Explorer, path: Path) -> dict[str, float]:
+    """What the live screen costs over *path* while another process writes to it."""
+    assert app.controller is not None
+    before = app.controller.analysis.version
+    command = [sys.executable, __file__, "--write", str(path)]
+    with subprocess.Popen(command) as writer:
+        began, cpu = time.time(), time.process_time()
+        while writer.poll() is None:
+            await asyncio.sleep(0.1)
+        wall, cpu = time.time() - began, time.process_time() - cpu
+    readings = app.controller.analysis.version - before
+    return {
+        "readings": readings,
+        "cpu_s_a_reading": cpu / max(1, readings),
+        "cores": cpu / wall,
+    }
+
+
+def write_slowly(path: Path) -> None:
+    """Add 50 lines a second to the log, of traces of 20 steps."""
+    made = lines(100_000, 20, 40)
+    next(made)
+    with path.open("a", buffering=1) as file:
+        for _ in range(FOLLOWED_S):
+            for line in islice(made, LINES_A_SECOND):
+                # Other traces than those that are there.
+                file.write(line.replace('"trace_id": "0000', '"trace_id": "ffff') + "\n")
+            time.sleep(1)
 
 
 async def key_waits(app: Explorer, rows: VirtualList) -> list[float]:
@@ -151,6 +200,7 @@ def run_case(case: str, large_mb: int) -> None:
         "steps": f"{steps:,} steps in one trace",
         "traces": f"{traces:,} traces",
         "large": "one large log",
+        "growing": f"a log that gets {LINES_A_SECOND} lines a second",
     }[case]
     print(f"{what}, {size / 1_048_576:,.0f} MiB")
     for name, value in found.items():
@@ -165,7 +215,11 @@ def main() -> None:
     parser.add_argument("--only", choices=tuple(CASES))
     parser.add_argument("--large-mb", type=int, default=1024)
     parser.add_argument("--child", nargs=3, metavar=("CASE", "PATH", "BEGAN"), help=argparse.SUPPRESS)
+    parser.add_argument("--write", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.write is not None:
+        write_slowly(options.write)
+        return
     if options.child is not None:
         case, path, began = options.child
         print(json.dumps(asyncio.run(measure(Path(path), case, float(began)))))

@@ -9,7 +9,7 @@ import duckdb
 from tracekit_analyzers.relations import statement
 
 MEMORY_LIMIT_MB = 1200
-SCREEN_MEMORY_MB = 450
+SCREEN_MEMORY_MB = 340
 """Where a person looks on, memory counts more than the time of the whole reading."""
 IN_MEMORY_BYTES = 64 << 20
 """Inputs up to this size are analysed in memory; larger ones in a temporary database file."""

@@ -19,7 +19,7 @@ from tracekit_analyzers import files, registry
 from tracekit_analyzers.model import InputFile
 from tracekit_analyzers.relations import statement
 
-WORTH_BYTES = 16 << 20
+WORTH_BYTES = 8 << 20
 """Inputs below this size are read so fast that a first look would only delay them."""
 HEAD_BYTES = 4 << 20
 """Bytes of one file in the very first look."""

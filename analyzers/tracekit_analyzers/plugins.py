@@ -17,6 +17,12 @@ _log = logging.getLogger("tracekit")
 
 
 @lru_cache(maxsize=1)
+def are_there() -> bool:
+    """Whether another package adds any reader."""
+    return bool(entry_points(group=READERS))
+
+
+@lru_cache(maxsize=1)
 def readers(taken: frozenset[str]) -> tuple[Reader, ...]:
     """Readers of other packages by the name of their entry point; *taken* are the names that can't be had."""
     found = _loaded(READERS, "name", ("title", "sniff", "read"), taken)

@@ -8,16 +8,19 @@ from functools import lru_cache
 from tracekit.errors import TracekitError
 from tracekit_analyzers import plugins
 from tracekit_analyzers.model import InputFile, Reader
-from tracekit_analyzers.readers import READERS
+from tracekit_analyzers.readers import all_readers, native
 
 NATIVE = "native"
 """Name of the reader whose files the query engine reads by itself."""
+SUREST = 95
+"""None of our readers is surer, and the native one is listed first."""
 
 
 @lru_cache(maxsize=1)
 def readers() -> tuple[Reader, ...]:
     """Our readers, then those that other packages add through the entry-point group `tracekit.readers`."""
-    return (*READERS, *plugins.readers(frozenset(reader.name for reader in READERS)))
+    ours = all_readers()
+    return (*ours, *plugins.readers(frozenset(reader.name for reader in ours)))
 
 
 def by_name(name: str) -> Reader:
@@ -33,6 +36,8 @@ def choose(file: InputFile, forced: str | None = None) -> Reader | None:
     """The reader for *file*; None when no reader is sure of it at all. Of equally sure ones the first listed wins."""
     if forced is not None:
         return by_name(forced)
+    if native.READER.sniff(file) >= SUREST and not plugins.are_there():
+        return native.READER
     best: Reader | None = None
     most = 0
     for reader in readers():

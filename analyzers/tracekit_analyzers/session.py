@@ -64,6 +64,7 @@ class Session:
         early_rows: bool = False,
     ) -> None:
         self.paths: Sequence[Path] = tuple(Path(path) for path in paths)
+        self.version = 0
         self._given = tuple(str(path) for path in paths)
         self._reader, self._diagnosing = reader, diagnose
         self._early_rows = early_rows
@@ -139,6 +140,7 @@ class Session:
         with self._lock:
             engine.verdicts.update(taken.verdicts)
             self._trees.clear()
+            self.version += 1
             self._groups = []
         self._watch.taken(grown)
         self._compared_with_all = self._compared_with_all and taken.compared_with_all
@@ -247,6 +249,7 @@ class Session:
             old, self._engine, self._diagnosed = self._engine, engine, diagnosed
             self._trees.clear()
             self._groups = []
+            self.version += 1
             if old is not None and old is not engine:
                 old.close()
             self._end_glance()

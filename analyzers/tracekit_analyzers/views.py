@@ -181,6 +181,10 @@ class Analysis(Protocol):
 
     paths: Sequence[Path]
 
+    @property
+    def version(self) -> int:
+        """Counts up whenever answers may differ from those before."""
+
     def load(self, progress: Callable[[Progress], None] | None = None) -> None:
         """Read, relate and diagnose; idempotent, and reads only what is new when called again."""
 

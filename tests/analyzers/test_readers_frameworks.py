@@ -14,11 +14,11 @@ import pytest
 
 from tests.analyzers.readers_help import input_file, read, steps
 from tests.analyzers.readers_samples import CHAT, SAMPLES, UUID
-from tracekit_analyzers.readers import READERS, inspect_ai, langgraph, tapeagents_sqlite
+from tracekit_analyzers.readers import all_readers, inspect_ai, langgraph, tapeagents_sqlite
 from tracekit_analyzers.readers._msgpack import unpack
 from tracekit_analyzers.registry import choose
 
-BY_NAME = {reader.name: reader for reader in READERS}
+BY_NAME = {reader.name: reader for reader in all_readers()}
 
 
 def sample(tmp_path: Path, name: str, kind: str | None = None) -> list[dict[str, Any]]:

@@ -14,10 +14,10 @@ import pytest
 from tests.analyzers.readers_help import Damage, input_file, read, steps
 from tests.analyzers.readers_samples import SAMPLES
 from tracekit_analyzers.model import Reader
-from tracekit_analyzers.readers import READERS
+from tracekit_analyzers.readers import all_readers
 from tracekit_analyzers.registry import choose
 
-BY_NAME = {reader.name: reader for reader in READERS}
+BY_NAME = {reader.name: reader for reader in all_readers()}
 WRONG = (None, 7, "text", [], {}, [None], True)
 
 
@@ -70,7 +70,7 @@ def test_a_value_of_the_wrong_kind_anywhere_never_raises(tmp_path: Path, name: s
     for number, place in enumerate(places(SAMPLES[name])):
         wrong = WRONG[number % len(WRONG)]
         write(path, changed(SAMPLES[name], place, wrong))
-        for other in READERS:
+        for other in all_readers():
             other.sniff(input_file(path))
         found, damage = read(reader, path)
         assert found or damage.found, place
@@ -78,7 +78,7 @@ def test_a_value_of_the_wrong_kind_anywhere_never_raises(tmp_path: Path, name: s
             orjson.dumps(record)
 
 
-@pytest.mark.parametrize("reader", READERS, ids=lambda reader: reader.name)
+@pytest.mark.parametrize("reader", all_readers(), ids=lambda reader: reader.name)
 @pytest.mark.parametrize(
     "data",
     [

@@ -11,8 +11,8 @@ import pytest
 
 from tests.analyzers.readers_help import corpus, input_file, read, steps
 from tracekit_analyzers.readers import (
-    READERS,
     agentops,
+    all_readers,
     jaeger,
     js_spans,
     openinference_tree,
@@ -309,4 +309,4 @@ def test_every_tool_error_of_the_span_trees_is_an_error_and_no_other_tool_step_i
 
 
 def test_no_two_readers_have_one_name() -> None:
-    assert [n for n, count in Counter(reader.name for reader in READERS).items() if count > 1] == []
+    assert [n for n, count in Counter(reader.name for reader in all_readers()).items() if count > 1] == []

@@ -85,6 +85,10 @@ class FakeAnalysis:
             end_share=(position + 1) / self.count,
         )
 
+    @property
+    def version(self) -> int:
+        return self.loads
+
     def load(self, progress: Callable[[Progress], None] | None = None) -> None:
         self.loads += 1
         if progress is not None:

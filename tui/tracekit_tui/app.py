@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -28,6 +29,8 @@ from tracekit_tui.textpane import TextPane
 from tracekit_tui.themes import DARK, INKS, LIGHT, THEMES, starting_theme, without_colour
 
 FOLLOW_S = 1.0
+FOLLOW_REST = 3.0
+"""Following rests so many times as long as the last reading took: it never takes more than a quarter of a core."""
 
 
 class Explorer(Busy, App[int]):
@@ -60,6 +63,10 @@ class Explorer(Busy, App[int]):
         """How much of what the first reading told before its end is on the screen."""
         self.judged_once = False
         self.following = False
+        self._rested_at = self._read_at = 0.0
+        """When (`time.monotonic`) following may read again, and when the last reading began."""
+        self._version = -1
+        """Which state of the analysis is on the screen."""
         self.traces_read = 0
         self.bad_lines = 0
         self.defects: list[Exception] = []
@@ -104,7 +111,9 @@ class Explorer(Busy, App[int]):
             return
         self.gave_up = why
         self.loading = self.following = self.read_again = False
+        self._version = -1
         self._show_new()
+        self._version = -1
 
     def read(self) -> None:
         """Read what is new, in the background; screens then show it."""
@@ -117,10 +126,13 @@ class Explorer(Busy, App[int]):
             self.read_again = True
             return
         self.loading = True
+        self._read_at = time.monotonic()
         self.in_thread(controller.load, self._read, group="read", exclusive=False)
 
     def _read(self, counts: tuple[int, int]) -> None:
         self.loading = False
+        now = time.monotonic()
+        self._rested_at = now + FOLLOW_REST * (now - self._read_at)
         if self.read_again:
             self.read_again = False
             self.read()
@@ -129,11 +141,17 @@ class Explorer(Busy, App[int]):
         self._show_new()
 
     def _show_new(self) -> None:
-        if self.controller is not None:
-            self.news_shown = self.controller.news
+        controller = self.controller
+        version = None if controller is None or controller.from_store else controller.analysis.version
+        # Each second of following would ask everything again, though nothing was written.
+        is_new = version is None or version != self._version or self.loading
+        self._version = -1 if version is None else version
+        if controller is not None:
+            self.news_shown = controller.news
         for screen in self.screen_stack:
             if isinstance(screen, ExplorerScreen):
-                screen.changed()
+                if is_new or screen.shows_store:
+                    screen.changed()
                 screen.tell()
 
     @property
@@ -155,7 +173,7 @@ class Explorer(Busy, App[int]):
             self.screen.tell()
 
     def _follow(self) -> None:
-        if self.following and not self.loading:
+        if self.following and not self.loading and time.monotonic() >= self._rested_at:
             self.read()
 
     def reading_note(self) -> str:

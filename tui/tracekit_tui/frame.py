@@ -85,6 +85,8 @@ class ExplorerScreen(Busy, Screen[None]):
     number: ClassVar[int] = 0
     enter: ClassVar[str] = ""
     """What Enter does here, for the line of keys; empty where it does nothing."""
+    shows_store: ClassVar[bool] = False
+    """It has to be shown anew though no log has changed: the store may have."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         if "BINDINGS" not in cls.__dict__ and "place" in cls.__dict__:
@@ -133,7 +135,7 @@ class ExplorerScreen(Busy, Screen[None]):
         runs = [*head, *self.crumb()]
         width = max(20, self.size.width)
         room = width - len(end) - 2
-        self.query_one("#crumb", Static).update(content([*_cut(runs, room), (end + " ", "dim")]))
+        self.query_one("#crumb", Static).update(content([*_cut(runs, room), (f" {end} ", "dim")]))
         self.query_one("#keys", Static).update(content(self._keys(width)))
 
     def _keys(self, width: int) -> list[Run]:

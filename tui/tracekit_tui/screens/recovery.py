@@ -46,6 +46,7 @@ LOOK_S = 0.3
 class RecoveryScreen(ExplorerScreen):
     """The recovery of the task behind one trace."""
 
+    shows_store: ClassVar[bool] = True
     place: ClassVar[str] = "recovery"
     number: ClassVar[int] = 4
     enter: ClassVar[str] = "choose"
