@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import ipaddress
+import os
+import secrets
 import signal
 import sys
 import threading
@@ -13,6 +14,9 @@ from tracekit.cli._store import print_json
 from tracekit.cli.command import Command, Exit, UsageError
 
 COUNTED = ("spans", "duplicates", "rejected", "refused_batches", "undecodable", "log_records", "metrics")
+
+
+TOKEN_VARIABLE = "TRACEKIT_COLLECT_TOKEN"
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -31,13 +35,19 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(options: argparse.Namespace) -> int:
     from tracekit import config
     from tracekit.collect import otlp_proto
+    from tracekit.collect.gate import is_loopback
     from tracekit.collect.inlet import Inlet
     from tracekit.collect.server import Collector
 
     settings = config.configure(home=options.home, service=options.service, log_enabled=True)
     inlet = Inlet(settings)
     try:
-        server = Collector(inlet, options.host, options.port, limit_bytes=options.limit_mib << 20)
+        token = os.environ.get(TOKEN_VARIABLE) or (
+            None if is_loopback(options.host) else secrets.token_urlsafe(24)
+        )
+        server = Collector(
+            inlet, options.host, options.port, limit_bytes=options.limit_mib << 20, token=token
+        )
     except (OSError, OverflowError) as error:
         raise UsageError(
             f"can't listen on {options.host}:{options.port} ({error}); choose another one with --port"
@@ -46,8 +56,14 @@ def _run(options: argparse.Namespace) -> int:
     _say(f"receiving OTLP on http://{host!s}:{port}, writing to {settings.home / 'traces'}")
     if not otlp_proto.is_there():
         _say("application/json only: protobuf needs pip install 'tracekit-agents[collect]'")
-    if not _is_loopback(options.host):
-        _say("anybody who reaches this address can write to the log")
+    if token is not None and TOKEN_VARIABLE not in os.environ:
+        _say(
+            f"clients need OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20{token} (or set {TOKEN_VARIABLE})"
+        )
+    if not is_loopback(options.host):
+        _say(
+            "what is sent here is not encrypted: over a network that others use, put a proxy with TLS in front"
+        )
     _serve(server)
     inlet.close()
     print_json({name: inlet.counts[name] for name in COUNTED} | {"log": str(inlet.log.batch.path or "")})
@@ -63,13 +79,6 @@ def _serve(server: Any) -> None:
     asked_to_end.wait()
     server.shutdown()
     server.server_close()
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _say(text: str) -> None:

@@ -13,7 +13,7 @@ PROTOBUF = "application/x-protobuf"
 RETRY_AFTER_S = 10
 """How long a client is told to wait when the disk is full or the receiver busy."""
 
-_GRPC_CODES = {400: 3, 404: 5, 405: 12, 413: 8, 415: 3, 500: 13, 503: 14}
+_GRPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 413: 8, 415: 3, 500: 13, 503: 14}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ def accepted(content_type: str, *, rejected: int = 0, why: str = "", noun: str =
 
 def refused(content_type: str, status: int, message: str) -> Reply:
     """An error with a `google.rpc.Status`; 503 says when to come again, all else must not be sent again as it is."""
-    headers = {"Retry-After": str(RETRY_AFTER_S)} if status == 503 else {}
+    headers = {503: {"Retry-After": str(RETRY_AFTER_S)}, 401: {"WWW-Authenticate": "Bearer"}}.get(status, {})
     code = _GRPC_CODES.get(status, 2)
     if content_type != PROTOBUF:
         return Reply(status, JSON, orjson.dumps({"code": code, "message": message}), headers)

@@ -12,9 +12,17 @@ import orjson
 from tracekit.collect.received import KINDS, STATUSES, Received, Undecodable, check_ids, word
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 
+MOST_ITEMS = 8_000_000
+"""Each takes some hundred bytes of memory; a batch of 64 MiB from a real exporter holds fewer."""
+
 
 def decode_json(body: bytes) -> Any:
     """The JSON value; raises `Undecodable`. Half surrogate pairs, which some exporters write, are taken."""
+    items = sum(map(body.count, (b",", b"[", b"{")))
+    if items > MOST_ITEMS:
+        raise Undecodable(
+            f"expected at most {MOST_ITEMS} items, got {items} commas and brackets; send smaller batches"
+        )
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -31,7 +39,7 @@ def traces(body: bytes) -> Received:
     for resource, scope, raw in _spans(_group(decode_json(body), "resourceSpans")):
         try:
             found.spans.append(_span(raw, resource, scope))
-        except (TypeError, ValueError, AttributeError, RecursionError) as error:
+        except (TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             found.reject(str(error))
     return found
 
