@@ -4,6 +4,8 @@ WITH asked AS (
   FROM call_pairs c JOIN steps m ON m.trace_id = c.trace_id AND m.step_id = c.asked_step
   -- A log that holds no answer of any tool does not record them.
   WHERE NOT c.answered AND c.in_next_context IS DISTINCT FROM true
+      -- A result of a call that nobody asked for by its id may be this one's.
+      AND NOT EXISTS (SELECT 1 FROM call_pairs r WHERE r.trace_id = c.trace_id AND r.name = c.name AND r.asked_step IS NULL AND r.answered)
       AND m.file IN (SELECT file FROM steps WHERE kind = 'tool' AND output_text IS NOT NULL)
     -- Where no message names the call that it answers, results are told in another way and nothing can be said.
     OR c.in_next_context = false AND c.trace_id IN (SELECT m.trace_id FROM messages m WHERE m.call_id IS NOT NULL)

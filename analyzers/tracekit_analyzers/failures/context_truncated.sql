@@ -9,6 +9,11 @@ WITH cut AS (
   SELECT DISTINCT c.trace_id, c.step_id
   FROM cut c JOIN messages m ON m.trace_id = c.trace_id AND list_contains(c.added, m.hash)
   WHERE m.role IN ('system', 'user', 'developer') AND regexp_matches(lower(left(m.text, 400)), 'summar|compact|condens|conversation so far|earlier messages')
+  UNION
+  -- The agent did it on purpose, in a step of its own.
+  SELECT c.trace_id, c.step_id FROM cut c JOIN steps p ON p.trace_id = c.trace_id AND p.step_id = c.previous_step
+  JOIN steps b ON b.trace_id = c.trace_id AND b.seq > p.seq AND b.seq < c.seq
+  WHERE b.kind NOT IN ('model', 'tool') AND b.status = 'ok' AND regexp_matches(lower(b.name), 'summari[sz]|compact|condens|trim|prune')
 ), later_kept AS (
   SELECT c.trace_id, c.step_id, max(m.pos) AS pos
   FROM cut c JOIN steps p ON p.trace_id = c.trace_id AND p.step_id = c.previous_step

@@ -1,6 +1,6 @@
 -- One row: a stretch of steps that repeats the same operations with the same results for at least three rounds.
 WITH operations AS (
-  SELECT trace_id, step_id, seq, kind, coalesce(tool_name, name) AS name,
+  SELECT trace_id, step_id, seq, kind, coalesce(tool_name, name) AS name, left(coalesce(input::VARCHAR, raw), 200) AS shown,
     hash(kind, tool_name, agent, input::VARCHAR, output_text, CASE WHEN kind = 'model' THEN raw END) AS operation,
     row_number() OVER (PARTITION BY trace_id, kind ORDER BY seq) AS nth
   FROM steps
@@ -11,13 +11,13 @@ WITH operations AS (
     operation = lag(operation, 3) OVER w AS back_3
   FROM operations WINDOW w AS (PARTITION BY trace_id, kind ORDER BY seq)
 ), repeats AS (
-  SELECT trace_id, step_id, seq, kind, name, nth, 1 AS period FROM compared WHERE back_1
-  UNION ALL SELECT trace_id, step_id, seq, kind, name, nth, 2 FROM compared WHERE back_2 AND NOT coalesce(back_1, false)
-  UNION ALL SELECT trace_id, step_id, seq, kind, name, nth, 3 FROM compared WHERE back_3 AND NOT coalesce(back_1, false) AND NOT coalesce(back_2, false)
+  SELECT trace_id, step_id, seq, kind, name, shown, nth, 1 AS period FROM compared WHERE back_1
+  UNION ALL SELECT trace_id, step_id, seq, kind, name, shown, nth, 2 FROM compared WHERE back_2 AND NOT coalesce(back_1, false)
+  UNION ALL SELECT trace_id, step_id, seq, kind, name, shown, nth, 3 FROM compared WHERE back_3 AND NOT coalesce(back_1, false) AND NOT coalesce(back_2, false)
 ), islands AS (
   SELECT *, nth - row_number() OVER (PARTITION BY trace_id, kind, period ORDER BY nth) AS island FROM repeats
 ), loops AS (
-  SELECT trace_id, kind, period, min_by(step_id, seq) AS first_repeat, max_by(step_id, seq) AS last_repeat, min_by(name, seq) AS name,
+  SELECT trace_id, kind, period, min_by(step_id, seq) AS first_repeat, max_by(step_id, seq) AS last_repeat, min_by(name, seq) AS name, min_by(shown, seq) AS shown,
     count(*) AS repeated, min(seq) AS from_seq
   FROM islands GROUP BY trace_id, kind, period, island HAVING count(*) >= 2 * period
 )
@@ -26,7 +26,7 @@ SELECT trace_id, last_repeat AS failed_step, first_repeat AS cause_step,
   'orchestration.loop/' || CASE WHEN period > 1 THEN 'cycle' WHEN kind = 'model' THEN 'same_text' ELSE 'same_result' END AS rule,
   coalesce(name, kind) || CASE WHEN period > 1 THEN ' stands in a cycle of ' || period || ' operations that ran ' || (repeated // period + 1) || ' times'
     ELSE ' ran ' || (repeated + 1) || ' times in a row with the same result' END AS message,
-  [fact(first_repeat, 'the first repetition', NULL, NULL), fact(last_repeat, 'the last of ' || repeated || ' repetitions', NULL, NULL)] AS evidence
+  [fact(first_repeat, 'the first repetition', CASE kind WHEN 'tool' THEN '$.input' ELSE '$.raw' END, shown), fact(last_repeat, 'the last of ' || repeated || ' repetitions', NULL, NULL)] AS evidence
 FROM loops
 QUALIFY row_number() OVER (PARTITION BY trace_id ORDER BY from_seq, period, kind) = 1
 ORDER BY trace_id, failed_step;

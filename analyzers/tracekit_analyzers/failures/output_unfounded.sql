@@ -24,7 +24,7 @@ WITH acts AS (
 ), first_failures AS (
   SELECT trace_id, min(seq) AS seq FROM signals WHERE kind = 'tool' GROUP BY trace_id
 ), alone AS (
-  SELECT a.trace_id, a.step_id, a.seq, o.good = 0 AS no_source, o.failures,
+  SELECT a.trace_id, a.step_id, a.seq, o.good = 0 AS no_source, o.failures, o.tools,
     regexp_extract(a.raw, '(?is)[^.\n]{0,80}\b(?:simulat\w+|assum(?:e|es|ing)|hypothetical|placeholder|from memory|well.known|is known)\b[^.\n]{0,120}') AS own_words,
     -- Once a look at the data has failed, the step that makes data up weighs more than the look that failed.
     a.seq > f.seq AND regexp_matches(a.raw, '(?i)\bsimulat\w* (its|the|a|an|some|such)? ?(content|data|result|output|file|answer)|\bfabricat\w+|\bmade.up (data|content|result)') AS makes_up
@@ -57,6 +57,7 @@ SELECT a.trace_id, coalesce(w.step_id, a.step_id), a.step_id,
   list_filter([
     fact(a.step_id, 'the first act, before anything was known', '$.raw', NULL),
     CASE WHEN a.own_words <> '' THEN fact(a.step_id, 'its own words', '$.raw', trim(a.own_words)) END,
+    CASE WHEN a.no_source THEN fact(NULL, a.tools || ' calls of tools, none with a good answer', NULL, NULL) END,
     CASE WHEN a.failures > 0 THEN fact(NULL, a.failures || ' steps of this run failed', NULL, NULL) END], lambda f: f IS NOT NULL)
 FROM alone a LEFT JOIN last_words w USING (trace_id)
 ORDER BY trace_id, failed_step;

@@ -4,7 +4,9 @@ WITH refused AS (
 ), named AS (
   SELECT r.trace_id, r.step_id, l.path, l.value
   FROM refused r JOIN leaves l ON l.trace_id = r.trace_id AND l.step_id = r.step_id AND l.side = 'input'
-  WHERE length(l.value) >= 2 AND contains(r.said, l.value)
+  -- As a word of its own: `no` stands in many a refusal without being what was refused.
+  WHERE length(l.value) >= 2 AND (regexp_matches(l.value, '\d') OR length(l.value) >= 4)
+    AND contains(r.said, l.value) AND regexp_matches(r.said, '(^|\W)' || regexp_escape(l.value) || '($|\W)')
 ), given AS (
   SELECT n.trace_id, n.step_id, n.path, n.value, o.origin_step, o.origin_path, o.origin_seq
   FROM named n JOIN origins o ON o.trace_id = n.trace_id AND o.step_id = n.step_id AND o.path = n.path

@@ -3,6 +3,9 @@
 CREATE OR REPLACE TEMP TABLE signals AS
 WITH heads AS (
   SELECT trace_id, step_id, seq, kind, tool_name, status, error_type, error_message, error_stack, finish_reason,
+    -- A span of an HTTP client says by a number alone how it failed.
+    CASE WHEN error_type IS NULL AND error_message IS NULL THEN
+      coalesce(attributes ->> '$."http.response.status_code"', attributes ->> '$."http.status_code"') END AS http_status,
          effect_status, output,
          CASE WHEN kind = 'tool' THEN ltrim(left(output_text, 700)) END AS head,
          TRY_CAST(coalesce(attributes ->> 'exit_code', attributes ->> '$."process.exit.code"') AS INTEGER) AS exit_attribute
@@ -76,7 +79,7 @@ WITH heads AS (
   SELECT trace_id, step_id, seq, kind, tool_name, status, error_type, error_stack, effect_status, exit_code, shown_by,
     left(CASE
       WHEN shown_by = 'status' THEN
-        concat_ws(': ', nullif(error_type, ''), nullif(coalesce(error_message, head), ''))
+        coalesce(nullif(concat_ws(': ', nullif(error_type, ''), nullif(coalesce(error_message, head), '')), ''), 'HTTP status ' || http_status, '')
       WHEN shown_by = 'body' THEN
         coalesce(nullif(concat_ws(' ', CASE WHEN error_field NOT IN ('[]', '{}') THEN error_field END, message_field,
           CASE WHEN status_field BETWEEN 400 AND 599 THEN 'status ' || status_field END), ''),
@@ -106,7 +109,7 @@ SELECT * EXCLUDE (worded),
       THEN 'output.unparseable'
     WHEN kind <> 'tool' AND regexp_matches(lower(said), '^keyerror|missing (required )?(field|key|property)|field required|required (property|field|key)')
       THEN 'output.missing_field'
-    WHEN worded IS NOT NULL AND (kind IN ('tool', 'model')
+    WHEN worded IS NOT NULL AND (kind IN ('tool', 'model') OR starts_with(said, 'HTTP status ')
          OR worded SIMILAR TO '(timeout|context|orchestration|process)\..*') THEN
       CASE WHEN kind = 'tool' AND worded = 'output.refused' THEN 'tool.rejected'
            WHEN kind = 'model' AND worded SIMILAR TO '(tool.not_found|tool.rejected|parameter.wrong_value)' THEN 'process.exception'

@@ -30,5 +30,8 @@ SELECT t.* EXCLUDE (cause_step, evidence), coalesce(a.asked_step, t.failed_step)
        ELSE list_append(t.evidence, fact(a.asked_step, 'the model asked with these arguments', '$.raw', a.asked_arguments)) END AS evidence
 FROM told(wanted, saying) t LEFT JOIN askers a ON a.trace_id = t.trace_id AND a.step_id = t.failed_step;
 
+-- Whether a tool puts a question to a person.
+CREATE OR REPLACE TEMP MACRO asks_person(tool) AS coalesce(regexp_matches(lower(tool), 'ask_?(the_?)?(user|human|person)|(user|human)_?(input|question|approval|feedback)'), false);
+
 -- Whether a tool is the one by which an agent gives its answer; nothing is learned from it.
 CREATE OR REPLACE TEMP MACRO closes_run(tool) AS coalesce(regexp_matches(lower(tool), '(^|_)(final|finish|submit|answer|done|terminate)'), false);

@@ -43,7 +43,7 @@ WITH texts AS (
 ), new_words AS (
   SELECT trace_id, step_id,
     count(*) FILTER (NOT regexp_matches(word, '\d')) AS names, count(*) FILTER (regexp_matches(word, '\d')) AS numbers,
-    array_to_string(list(word ORDER BY word)[:20], ', ') AS shown
+    array_to_string(list(word ORDER BY regexp_matches(word, '\d'), word)[:20], ', ') AS shown
   FROM fresh GROUP BY trace_id, step_id
 ), code_words AS (
   SELECT trace_id, step_id, seq,
