@@ -67,7 +67,7 @@ soak: install ## ten minutes of refunds on PostgreSQL under kills, restarts, a f
 SPARK_VENV := .venv-spark
 
 spark: $(SPARK_VENV)/.ready ## the same log through one machine and through a Spark cluster of two processes; needs Java 17
-	@$(SPARK_VENV)/bin/python -m pytest tests/analyzers/test_spark.py $(ARGS)
+	@$(SPARK_VENV)/bin/python -m pytest tests/analyzers/test_spark*.py $(ARGS)
 
 $(SPARK_VENV)/.ready: pyproject.toml
 	@echo "Setting up $(SPARK_VENV): tracekit with the extra [spark] (once, some minutes)..." >&2

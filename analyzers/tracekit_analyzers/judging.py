@@ -100,9 +100,16 @@ def judged_by(
     Raises:
         TracekitError: `judge.failed`: the judge raised, or named a step that the run does not have.
     """
-    called = getattr(judge, "__name__", type(judge).__name__)
     for verdict in verdicts:
-        yield _asked(judge, called, con, verdict) if is_open(verdict) else verdict
+        open_run = is_open(verdict)
+        yield opinion_on(judge, verdict, tuple(steps_of(con, verdict.trace_id))) if open_run else verdict
+
+
+def steps_of(con: duckdb.DuckDBPyConnection, trace_id: str) -> Iterator[JudgedStep]:
+    """The steps of a trace in their order, a few at a time."""
+    found = con.cursor().execute(statement("judged_steps"), {"trace": trace_id})
+    while rows := found.fetchmany(500):
+        yield from (JudgedStep(*row) for row in rows)
 
 
 def is_open(verdict: TraceVerdict) -> bool:
@@ -116,9 +123,9 @@ def is_open(verdict: TraceVerdict) -> bool:
     return verdict.status not in ("running", "waiting")
 
 
-def _asked(judge: Judge, called: str, con: duckdb.DuckDBPyConnection, verdict: TraceVerdict) -> TraceVerdict:
-    rows = con.execute(statement("judged_steps"), {"trace": verdict.trace_id}).fetchall()
-    steps = tuple(JudgedStep(*row) for row in rows)
+def opinion_on(judge: Judge, verdict: TraceVerdict, steps: tuple[JudgedStep, ...]) -> TraceVerdict:
+    """*verdict* of a run that the rules leave open, with what *judge* says; raises as `judged_by` does."""
+    called = getattr(judge, "__name__", type(judge).__name__)
     try:
         opinions = tuple(judge(JudgedRun(verdict, steps)))
     except Exception as error:

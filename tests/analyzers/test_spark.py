@@ -5,34 +5,29 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.analyzers import spark_help
 from tests.analyzers.case_log import hex_id
+from tests.analyzers.spark_help import Report, report
 from tests.analyzers.spark_log import write_log
 from tracekit.cli import main
 from tracekit.errors import TracekitError
-from tracekit_analyzers.engine import Engine
-from tracekit_analyzers.reports import as_json, result
+from tracekit_analyzers.spark.cluster import analyze
 from tracekit_analyzers.views import Progress
 
-pytest.importorskip("pyspark", reason="pyspark is not installed: make spark")
-pytest.importorskip("pyarrow", reason="pyarrow is not installed: make spark")
-if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-    pytest.skip("there is no Java here", allow_module_level=True)
+spark_help.skip_without_spark()
 
-from tracekit_analyzers.spark.cluster import analyze
 
 CLUSTER = "local-cluster[2,1,1024]"
 # Files are cut into pieces of half a megabyte, as large files are on a real cluster.
 CUT = "spark.sql.files.maxPartitionBytes=524288"
-Report = dict[str, Any]
+HUGE_BYTES = 160 << 20
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +75,7 @@ def _damaged(path: Path, like: Path) -> None:
 @pytest.fixture(scope="module")
 def here(log: Path) -> Report:
     """What one machine says."""
-    with Engine([log]) as engine:
-        engine.load()
-        return _report(result.of(engine))
-
-
-def _report(found: result.Result) -> Report:
-    traces = [as_json.trace(verdict) for verdict in found.traces]
-    return {"summary": as_json.summary(found), "traces": sorted(traces, key=lambda trace: trace["trace_id"])}
+    return spark_help.here([log])
 
 
 @pytest.mark.slow
@@ -104,7 +92,7 @@ def test_a_cluster_gives_the_verdicts_of_one_machine(
     assert len(here["summary"]["by_code"]) > 20
     assert here["summary"]["damage"]["bad_count"] >= 5
     assert told["summary"] == here["summary"]
-    assert sorted(told["traces"], key=lambda trace: trace["trace_id"]) == here["traces"]
+    assert told["traces"] == here["traces"]
     assert code == 3
 
 
@@ -122,7 +110,7 @@ def test_an_executor_killed_in_mid_run_changes_nothing(log: Path, here: Report) 
     found = analyze([str(log)], master=CLUSTER, tell=kill_one)
 
     assert killed
-    assert _report(found) == here
+    assert report(found) == here
 
 
 def _executors() -> Iterator[int]:
@@ -164,11 +152,9 @@ def test_a_folder_on_a_file_system_of_spark_is_read_like_one_of_this_machine(tmp
     write_log(home / "traces", steps=400, files=2)
     (home / "blobs").mkdir()
     (home / "blobs" / "large").write_text("no log")
-    with Engine([home]) as engine:
-        engine.load()
-        one = _report(result.of(engine))
+    one = spark_help.here([home])
 
-    far = _report(analyze([f"file://{home}"], master="local[2]"))
+    far = report(analyze([f"file://{home}"], master="local[2]"))
 
     names = {trace["source"]["file"] for trace in far["traces"]}
     assert names == {f"file:{home}/traces/agents-{place}.jsonl" for place in (0, 1)}
@@ -179,9 +165,37 @@ def test_a_folder_on_a_file_system_of_spark_is_read_like_one_of_this_machine(tmp
 @pytest.mark.skipif("TRACEKIT_LARGE" not in os.environ, reason="takes ten minutes: TRACEKIT_LARGE=1")
 def test_two_hundred_thousand_steps_get_the_verdicts_of_one_machine(tmp_path: Path) -> None:
     write_log(tmp_path, steps=200_000, files=8)
-    with Engine([tmp_path]) as engine:
-        engine.load()
-        one = _report(result.of(engine))
+    one = spark_help.here([tmp_path])
 
     assert one["summary"]["steps"] >= 200_000
-    assert _report(analyze([str(tmp_path)], master=CLUSTER)) == one
+    assert report(analyze([str(tmp_path)], master=CLUSTER)) == one
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("TRACEKIT_LARGE" not in os.environ, reason="takes minutes: TRACEKIT_LARGE=1")
+def test_a_trace_larger_than_the_memory_of_its_task_goes_to_disk(tmp_path: Path) -> None:
+    write_log(tmp_path, steps=5_000, files=2)
+    _huge_trace(tmp_path / "huge.jsonl")
+    memory_mb = 110
+    assert (tmp_path / "huge.jsonl").stat().st_size > memory_mb * 1.4e6
+    one = spark_help.here([tmp_path])
+
+    found = analyze([str(tmp_path)], master=CLUSTER, conf={"spark.tracekit.memoryMb": str(memory_mb)})
+
+    assert report(found) == one
+    assert max(trace["steps"] for trace in one["traces"]) > 40_000
+
+
+def _huge_trace(path: Path) -> None:
+    """Nine lines of ten of the whole log are those of one trace, each 4 KB long."""
+    place = 0
+    with path.open("w") as out:
+        while out.tell() < HUGE_BYTES:
+            record = {
+                "record": "step", "trace_id": hex_id("huge", 32), "step_id": hex_id(f"huge {place}", 16), "kind": "tool",
+                "tool_name": "read_page", "input_snapshot": {"page": f"P-{place}"}, "status": "ok" if place % 5_000 else "error",
+                "output_snapshot": {"text": f"{hex_id(str(place), 32)} " * 100, "next": f"P-{place + 1}"},
+                "error_type": None if place % 5_000 else "NotFound",
+            }  # fmt: skip
+            out.write(json.dumps(record) + "\n")
+            place += 1

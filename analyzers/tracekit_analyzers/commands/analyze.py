@@ -138,17 +138,18 @@ def _baseline(given: str) -> frozenset[str]:
 
 
 def _on_spark(options: argparse.Namespace, bar: Bar) -> Result:
-    if options.judge is not None:
-        raise UsageError("--judge works with --engine local: it runs in this process")
     from tracekit_analyzers.spark.cluster import analyze
 
+    judge = None if options.judge is None else judging.named(options.judge)
     conf = {}
     for setting in options.conf:
         name, equals, value = setting.partition("=")
         if not equals:
             raise UsageError(f"--conf: expected KEY=VALUE, got {setting!r}")
         conf[name] = value
-    return analyze(options.paths, master=options.master, conf=conf, reader=options.reader, tell=bar)
+    return analyze(
+        options.paths, master=options.master, conf=conf, reader=options.reader, judge=judge, tell=bar
+    )
 
 
 def exit_code(result: Result, wanted: list[str]) -> int:

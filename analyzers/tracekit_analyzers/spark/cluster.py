@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +13,9 @@ from typing import Any
 from tracekit.errors import TracekitError
 from tracekit_analyzers.engine import silent
 from tracekit_analyzers.ingest import Tell
+from tracekit_analyzers.judging import Judge
 from tracekit_analyzers.reports.result import Result
+from tracekit_analyzers.spark.watch import ticking
 
 MEMORY = "spark.tracekit.memoryMb"
 """Memory that the query engine of one task may use; the rest of a task's Python process comes on top."""
@@ -35,12 +38,17 @@ _ON_ONE_MACHINE = {
 }
 
 
+_MASTER_PORT = 7077
+_ANSWER_S = 10.0
+
+
 def analyze(
     paths: Sequence[str],
     *,
     master: str | None = None,
     conf: Mapping[str, str] | None = None,
     reader: str | None = None,
+    judge: Judge | None = None,
     tell: Tell = silent,
 ) -> Result:
     """
@@ -52,38 +60,48 @@ def analyze(
             environment says.
         conf: Settings of Spark.
         reader: Name of the reader for all files.
+        judge: Asked in this process about the runs that the rules leave open, in the order of the log.
         tell: Called as it goes on.
 
     Raises:
-        TracekitError: `spark.missing`, `spark.no_java`, `spark.failed`, `input.*`.
+        TracekitError: `spark.*`, `input.*`, `judge.failed`.
     """
-    with _session(master, dict(conf or {})) as spark:
-        from pyspark.errors import PySparkException
+    _needed()
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
 
-        from tracekit_analyzers.spark.job import Job
-        from tracekit_analyzers.spark.rows import Limits
-        from tracekit_analyzers.spark.watch import Watch
+    from tracekit_analyzers.spark.job import Job
+    from tracekit_analyzers.spark.rows import Limits
+    from tracekit_analyzers.spark.troubles import understood
+    from tracekit_analyzers.spark.watch import Watch
 
-        settings = spark.sparkContext.getConf()
-        limits = Limits(int(settings.get(MEMORY, "1000")), int(settings.get("spark.task.cpus", "1")))
-        try:
-            return Job(spark, Watch(spark.sparkContext, tell), limits, reader=reader).run(paths)
-        except PySparkException as error:
-            raise TracekitError("spark.failed", f"Spark gave up: {_last_line(str(error))}") from error
+    try:
+        with _session(master, dict(conf or {}), tell) as spark:
+            settings = spark.sparkContext.getConf()
+            limits = Limits(int(settings.get(MEMORY, "1000")), int(settings.get("spark.task.cpus", "1")))
+            job = Job(spark, Watch(spark.sparkContext, tell), limits, reader=reader)
+            return job.run(paths, judge)
+    except (PySparkException, Py4JError) as error:
+        raise understood(error) from error
 
 
-@contextmanager
-def _session(master: str | None, conf: dict[str, str]) -> Iterator[Any]:
+def _needed() -> None:
+    """Raise when what Spark needs is not here."""
     try:
         import pyarrow  # noqa: F401  executors need it
-        from pyspark.errors import PySparkRuntimeError
-        from pyspark.sql import SparkSession
+        import pyspark  # noqa: F401
     except ImportError as error:
         raise TracekitError(
             "spark.missing", f"{error.name} is not installed: pip install 'tracekit-agents[spark]'"
         ) from error
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         raise TracekitError("spark.no_java", "Spark needs Java 17 or newer, and there is no `java` here")
+
+
+@contextmanager
+def _session(master: str | None, conf: dict[str, str], tell: Tell) -> Iterator[Any]:
+    from pyspark.sql import SparkSession
+
     settings = _SETTINGS
     if master is not None and master.startswith("local"):
         settings = settings | _ON_ONE_MACHINE
@@ -94,20 +112,33 @@ def _session(master: str | None, conf: dict[str, str]) -> Iterator[Any]:
         # A hosted service's own, or one of the caller: it stays open.
         yield running
         return
+    if master is not None:
+        _answers(master)
     builder = SparkSession.builder if master is None else SparkSession.builder.master(master)
     for name, value in (settings | conf).items():
         builder = builder.config(name, value)
-    try:
+    with ticking("starting Spark", tell):
         spark = builder.getOrCreate()
-    except PySparkRuntimeError as error:
-        raise TracekitError("spark.no_java", f"Spark did not start: {error}") from error
     try:
         yield spark
     finally:
         spark.stop()
 
 
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if "Error" in line.split(":")[0] and not line.startswith("at ")]
-    return (told or lines or ["no reason told"])[-1][:500]
+def _answers(master: str) -> None:
+    """Raise when none of the machines of `spark://HOST:PORT,HOST:PORT` answers: Spark itself tries for minutes."""
+    scheme, _, places = master.partition("://")
+    if scheme != "spark" or not places:
+        return
+    said = ""
+    for place in places.split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host or port, int(port) if host else _MASTER_PORT), _ANSWER_S).close()
+            return
+        except (OSError, ValueError) as error:
+            said = str(error)
+    raise TracekitError(
+        "spark.master",
+        f"expected a running Spark master at {master}, but: {said}; its port is {_MASTER_PORT} unless it was started with another",
+    )

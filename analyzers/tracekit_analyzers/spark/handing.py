@@ -1,8 +1,8 @@
 """
 What a bucket needs of other traces: messages and contexts are written once per file, by the first trace that has them.
 
-The contexts of a file are followed on one executor; then the messages that a bucket names, and that stand in the lines of
-another, are copied to it.
+The contexts of a file are followed on one executor, which also knows where the messages of the file stand; then the
+messages that a bucket names, and that stand in the lines of another, are copied to it out of their parcels.
 """
 
 from __future__ import annotations
@@ -13,27 +13,24 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracekit_analyzers.contexts import Contexts
-from tracekit_analyzers.spark import rows
+from tracekit_analyzers.spark import parcels, rows
 
-NEEDS = "what string, bucket int, file string, hash string, hashes string, n bigint"
-"""One row: a message (by hash; its file null when only the text matters) or a whole context that a bucket needs."""
+_COPY, _WANTED = "copy", "wanted"
+"""What a row of needs is beside a context: a message (`n`, in parcel `at`) to copy; one of which only the text matters."""
 
-_FORM = pa.schema(
-    [
-        ("what", pa.string()),
-        ("bucket", pa.int32()),
-        ("file", pa.string()),
-        ("hash", pa.string()),
-        ("hashes", pa.string()),
-        ("n", pa.int64()),
-    ]
-)
+_INDEX = """
+create table index (what varchar, bucket int, n bigint, "at" bigint, file varchar, hash varchar, text varchar)
+"""
 _CONTEXTS = """
 select bucket, file, context ->> '$.digest', context ->> '$.base', coalesce(try_cast(context ->> '$.keep' as integer), 0),
   coalesce(try_cast(context -> '$.hashes' as varchar[]), []), n
-from (select bucket, file, n, cast(context as json) as context from arrived_contexts) order by n
+from (select bucket, file, n, cast(text as json) as context from index where what = 'context') order by n
+"""
+_FIRST_MESSAGES = """
+select hash, arg_min(bucket, n), min(n), arg_min("at", n) from index where what = 'message' group by hash
 """
 
 
@@ -48,21 +45,34 @@ class _Sent:
     n: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """The first line of a message in its file."""
+
+    bucket: int
+    n: int
+    at: int
+
+
 def needs_of_a_file(limits: rows.Limits) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The task over the context lines of one file: `bucket`, `n`, `file`, `context`."""
+    """The task over the `CONTEXT` and `MESSAGE` rows of one file."""
 
     def needs(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with rows.scratch(limits) as (con, _):
-            con.execute("create table arrived_contexts (bucket int, n bigint, file varchar, context varchar)")
-            rows.insert(con, "arrived_contexts", batches, ("bucket", "n", "file", "context"))
+            con.execute(_INDEX)
+            for batch in batches:
+                con.register("arrived", pa.Table.from_batches([batch]))
+                con.execute('insert into index select what, bucket, n, "at", file, hash, text from arrived')
+                con.unregister("arrived")
             found = con.execute(_CONTEXTS).fetchall()
+            homes = {name: _Home(*home) for name, *home in con.execute(_FIRST_MESSAGES).fetchall()}
         sent = [_Sent(*row) for row in found if row[2] is not None]
-        yield from _batched(_needs(sent))
+        yield from _batched(_needs(sent, homes))
 
     return needs
 
 
-def _needs(sent: list[_Sent]) -> Iterator[dict[str, Any]]:
+def _needs(sent: list[_Sent], homes: dict[str, _Home]) -> Iterator[dict[str, Any]]:
     """Each need once."""
     contexts = Contexts()
     for step in sent:
@@ -70,26 +80,34 @@ def _needs(sent: list[_Sent]) -> Iterator[dict[str, Any]]:
     own = {(step.bucket, step.digest) for step in sent}
     told: set[tuple[Any, ...]] = set()
     for step in sent:
-        for mark, need in _of_step(step, contexts, own):
+        for need in _of_step(step, contexts, own, homes):
+            mark = (need["what"], need["bucket"], need.get("hash"), need.get("n"))
             if mark not in told:
                 told.add(mark)
                 yield need
 
 
 def _of_step(
-    step: _Sent, contexts: Contexts, own: set[tuple[int, str]]
-) -> Iterator[tuple[tuple[Any, ...], dict[str, Any]]]:
+    step: _Sent, contexts: Contexts, own: set[tuple[int, str]], homes: dict[str, _Home]
+) -> Iterator[dict[str, Any]]:
     base = step.base if step.keep else None
     if base is not None and (step.bucket, base) not in own:
         whole = contexts.whole(base)
-        row = {"what": "context", "bucket": step.bucket, "hash": base, "n": step.n}
-        yield (step.bucket, base), row | {"hashes": orjson.dumps(whole).decode()}
-    if base is not None:
-        for name in contexts.whole(base)[: step.keep] if (step.bucket, base) not in own else ():
-            yield (step.bucket, None, name), {"what": "message", "bucket": step.bucket, "hash": name}
+        yield {
+            "what": rows.CONTEXT,
+            "bucket": step.bucket,
+            "hash": base,
+            "text": orjson.dumps(whole).decode(),
+        }
+        for name in whole[: step.keep]:
+            yield {"what": _WANTED, "bucket": step.bucket, "hash": name}
     for name in step.hashes:
-        row = {"what": "message", "bucket": step.bucket, "file": step.file, "hash": name}
-        yield (step.bucket, step.file, name), row
+        home = homes.get(name)
+        if home is None:
+            # A line of the same file goes before any other; where there is none, the first of the log counts.
+            yield {"what": _WANTED, "bucket": step.bucket, "hash": name}
+        elif home.bucket != step.bucket:
+            yield {"what": _COPY, "bucket": step.bucket, "n": home.n, "at": home.at}
 
 
 def _batched(needs: Iterable[dict[str, Any]]) -> Iterator[Any]:
@@ -97,48 +115,54 @@ def _batched(needs: Iterable[dict[str, Any]]) -> Iterator[Any]:
     for need in needs:
         batch.append(need)
         if len(batch) == rows.BATCH_ROWS:
-            yield pa.RecordBatch.from_pylist(batch, schema=_FORM)
+            yield pa.RecordBatch.from_pylist(batch, schema=rows.FORM)
             batch = []
-    yield pa.RecordBatch.from_pylist(batch, schema=_FORM)
+    yield pa.RecordBatch.from_pylist(batch, schema=rows.FORM)
 
 
-def handed(lines: Any, limits: rows.Limits, columns: tuple[str, ...]) -> Any:
-    """The rows that go to other buckets than their own, as a data frame of the shape of *lines*."""
+def needs(lines: Any, limits: rows.Limits) -> Any:
+    """What buckets need of other traces, as a data frame, of the frame of all *lines*."""
     from pyspark.sql import functions as f
 
-    contexts = lines.where("record = 'step' and context is not null").select("bucket", "n", "file", "context")
-    needs = contexts.groupBy("file").applyInArrow(needs_of_a_file(limits), NEEDS).persist()
-    whole = needs.where("what = 'context'").select(
-        "bucket", "n", *(_context_column(name, f).alias(name) for name in columns)
-    )
-    return whole.unionByName(_copies(lines, needs.where("what = 'message'"), columns, f))
+    index = lines.where(f.col("what").isin(rows.CONTEXT, rows.MESSAGE)).drop("parcel")
+    return index.groupBy("file").applyInArrow(needs_of_a_file(limits), rows.DDL)
 
 
-def _context_column(name: str, f: Any) -> Any:
-    values = {"record": f.lit(rows.CONTEXT), "hash": f.col("hash"), "message": f.col("hashes")}
-    return values.get(name, f.lit(None).cast("string"))
+def handed(lines: Any, needed: Any) -> Any:
+    """The rows that go to other buckets than their own, as a data frame of the shape of *lines*, by what is *needed*."""
+    from pyspark.sql import functions as f
+
+    chosen = needed.where(f.col("what") == _COPY).select("at", "n", f.col("bucket").alias("to"))
+    wanted = needed.where(f.col("what") == _WANTED)
+    if not wanted.isEmpty():
+        chosen = chosen.union(_first_anywhere(lines, wanted, f))
+    orders = chosen.distinct().groupBy("at").agg(f.collect_list(f.struct("to", "n")).alias("orders"))
+    stocked = lines.where(f.col("what") == rows.LINES).select("at", "parcel").join(orders, "at")
+    copies = stocked.select("orders", "parcel").mapInArrow(_copied, rows.DDL)
+    return needed.where(f.col("what") == rows.CONTEXT).unionByName(copies)
 
 
-def _copies(lines: Any, wanted: Any, columns: tuple[str, ...], f: Any) -> Any:
-    """Of each message that a bucket wants: the first line in the file of the step, and the first one anywhere."""
-    messages = lines.where("record = 'message' and hash is not null")
-    in_file = messages.groupBy("file", "hash").agg(f.min("n").alias("n"))
-    anywhere = messages.groupBy("hash").agg(f.min("n").alias("n"))
-    chosen = (
-        wanted.join(in_file.withColumnRenamed("n", "place"), ["file", "hash"]).select("bucket", "place")
-    ).union(
-        wanted.select("bucket", "hash")
-        .distinct()
-        .join(anywhere.withColumnRenamed("n", "place"), "hash")
-        .select("bucket", "place")
+def _first_anywhere(lines: Any, wanted: Any, f: Any) -> Any:
+    """Of each message that is *wanted*, the first line in the whole log."""
+    messages = lines.where(f.col("what") == rows.MESSAGE)
+    firsts = messages.groupBy("hash").agg(
+        f.min(f.struct("n", "at", f.col("bucket").alias("home"))).alias("first")
     )
-    homes = messages.select(f.col("n").alias("place"), f.col("bucket").alias("home"))
-    away = (
-        chosen.distinct()
-        .join(homes, "place")
-        .where("home is null or home <> bucket")
-        .select("place", f.col("bucket").alias("to"))
-    )
-    return messages.join(away, messages.n == away.place).select(
-        f.col("to").alias("bucket"), "n", *(f.col(f"`{name}`") for name in columns)
-    )
+    found = wanted.select(f.col("bucket").alias("to"), "hash").distinct().join(firsts, "hash")
+    return found.where("first.home <> to").select("first.at", "first.n", "to")
+
+
+def _copied(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The task that takes messages out of parcels: rows have `orders` (bucket and place of each) and `parcel`."""
+    for batch in batches:
+        for orders, parcel in zip(batch.column(0).to_pylist(), batch.column(1).to_pylist(), strict=True):
+            lines = parcels.unpacked(parcel)
+            by_bucket: dict[int, list[int]] = {}
+            for order in orders:
+                by_bucket.setdefault(order["to"], []).append(order["n"])
+            for bucket, places in sorted(by_bucket.items()):
+                wanted = pa.array(sorted(places), pa.int64())
+                some = lines.filter(pc.is_in(lines["n"], value_set=wanted))
+                yield rows.travelling(
+                    rows.LINES, 1, bucket=bucket, n=wanted[0].as_py(), parcel=parcels.packed(some)
+                )

@@ -18,6 +18,8 @@ from tracekit_analyzers.model import InputFile
 
 _BOM = b"\xef\xbb\xbf"
 _GLOB = re.compile(r"([\\{}\[\]*?])")
+_LARGEST_WHOLE = (1 << 31) - 1024
+"""A file that is not cut is one value of Java."""
 _PACKED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1")
 
 
@@ -92,6 +94,12 @@ def find(paths: Sequence[str], spark: Any, reader: str | None) -> Inputs:
 def _log_file(number: int, found: _Found, *, native: bool, reader: str | None) -> LogFile:
     packed = found.first_bytes.startswith(_PACKED) or found.name.endswith((".gz", ".bz2", ".zst"))
     plain = native and not packed
+    if not plain and found.size > _LARGEST_WHOLE:
+        raise TracekitError(
+            "input.too_large",
+            f"{found.name} has {found.size >> 20} MB: only plain native logs are cut into pieces, other files may have "
+            "2 GB on Spark; cut it, or unpack it and `tracekit convert` it first",
+        )
     bom = found.head.startswith(_BOM)
     return LogFile(
         number, found.uri, found.name, found.size, registry.NATIVE if plain else reader, plain, bom

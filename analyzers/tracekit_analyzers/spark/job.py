@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 import orjson
-import pyarrow as pa
 
 from tracekit.errors import TracekitError
 from tracekit_analyzers import database, facts, fold
 from tracekit_analyzers.damage import MAX_LISTED
-from tracekit_analyzers.model import BadLine
+from tracekit_analyzers.judging import Judge, is_open, opinion_on
+from tracekit_analyzers.model import BadLine, TraceVerdict
 from tracekit_analyzers.reports.result import Result
-from tracekit_analyzers.spark import handing, judging, reading, rows
+from tracekit_analyzers.spark import handing, judging, reading, rows, verdict_rows
 from tracekit_analyzers.spark.inputs import Inputs, LogFile, find, for_spark, key_of
 from tracekit_analyzers.spark.watch import Watch
 
@@ -25,7 +25,8 @@ BUCKET_BYTES = 96 << 20
 """Bytes of the log in one bucket: what one task folds and judges."""
 
 _SMALL_BUCKET_BYTES = 4 << 20
-_FACT_PARTS = 32
+_BATCH_BYTES = 64 << 20
+"""Bytes that pass from Java to Python at once: thousands of parcels would not fit."""
 
 
 class Job:
@@ -35,28 +36,20 @@ class Job:
         self._spark, self._watch, self._limits, self._reader = spark, watch, limits, reader
         self._columns = rows.line_columns()
 
-    def run(self, paths: Sequence[str]) -> Result:
+    def run(self, paths: Sequence[str], judge: Judge | None = None) -> Result:
         """The same result as that of one machine; raises `TracekitError("input.*")`."""
         inputs = find(paths, self._spark, self._reader)
         if not inputs.files:
             return Result((), 0, (), 0, inputs.skipped)
         self._buckets = self._how_many(inputs)
-        self._settle()
-        lines = self._lines(inputs).persist(_disk())
-        with self._watch.stage("reading"):
-            told = lines.where("bucket is null").collect()
-        processes = [row for row in told if row["record"] == "process"]
+        with self._settled(), ExitStack() as held:
+            lines = _held(self._lines(inputs), held)
+            with self._watch.stage("reading"):
+                told = lines.where("bucket is null").collect()
+            _all_read(inputs, told)
+            known = self._known(lines, told, for_judge=judge is not None)
+            verdicts = self._verdicts(lines, known, judge, held)
         counted, bad, bad_count = _damage(told)
-        known = judging.Known(
-            self._columns,
-            self._facts(lines),
-            self._packed(processes),
-            self._alive(processes),
-            tuple((piece.file, piece.lost) for piece in bad if piece.reason.startswith("lost: ")),
-            self._limits,
-        )
-        verdicts = self._verdicts(lines, known)
-        lines.unpersist()
         lost = sum(piece.lost for piece in bad)
         return Result(verdicts, counted, bad, bad_count, inputs.skipped, lost=lost)
 
@@ -65,11 +58,31 @@ class Job:
         parallel: int = self._spark.sparkContext.defaultParallelism
         return max(1, -(-size // BUCKET_BYTES), min(parallel, -(-size // _SMALL_BUCKET_BYTES)))
 
-    def _settle(self) -> None:
-        """Pieces are counted in one pass and read in another: both have to be cut alike, however many executors there are."""
+    @contextmanager
+    def _settled(self) -> Iterator[None]:
+        """
+        Context with the settings that the analysis rests on; those of the session come back afterwards.
+
+        Pieces are counted in one pass and read in another: both have to be cut alike, however many executors there are.
+        """
         parallel: int = self._spark.sparkContext.defaultParallelism
-        self._spark.conf.set("spark.sql.files.minPartitionNum", str(parallel))
-        self._spark.conf.set("spark.sql.shuffle.partitions", str(max(self._buckets, parallel)))
+        wanted = {
+            "spark.sql.files.minPartitionNum": str(parallel),
+            "spark.sql.shuffle.partitions": str(max(self._buckets, parallel)),
+            "spark.sql.execution.arrow.maxRecordsPerBatch": str(rows.BATCH_ROWS),
+            "spark.sql.execution.arrow.maxBytesPerBatch": str(_BATCH_BYTES),
+        }
+        before = {name: self._spark.conf.get(name, None) for name in wanted}
+        for name, value in wanted.items():
+            self._spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    self._spark.conf.unset(name)
+                else:
+                    self._spark.conf.set(name, value)
 
     def _lines(self, inputs: Inputs) -> Any:
         files = {key_of(file.uri): file for file in inputs.files}
@@ -78,13 +91,13 @@ class Job:
         pieces = self._pieces(split) if split else None
         starts = self._starts(pieces, split) if split else {}
         plan = reading.Plan(files, starts, self._buckets, self._columns, self._limits)
-        shared, form = self._spark.sparkContext.broadcast(plan), rows.ddl(self._columns)
+        shared = self._spark.sparkContext.broadcast(plan)
         frames = []
         if pieces is not None:
-            frames.append(pieces.mapInArrow(reading.splits(shared), form))
+            frames.append(pieces.mapInArrow(reading.splits(shared), rows.DDL))
         if whole:
             source = self._spark.read.format("binaryFile").load([for_spark(file.uri) for file in whole])
-            frames.append(source.select("path", "content").mapInArrow(reading.whole_files(shared), form))
+            frames.append(source.select("path", "content").mapInArrow(reading.whole_files(shared), rows.DDL))
         return frames[0] if len(frames) == 1 else frames[0].union(frames[1])
 
     def _pieces(self, files: list[LogFile]) -> Any:
@@ -107,12 +120,7 @@ class Job:
         with self._watch.stage("counting"):
             found = sorted((key_of(row.path), row.start, row.lines, row.bytes) for row in counted.collect())
         boms = {key_of(file.uri): 3 if file.bom else 0 for file in files}
-        missing = sorted(boms.keys() - {row[0] for row in found})
-        if missing:
-            raise TracekitError(
-                "input.unreadable",
-                f"Spark passed over {missing[0]} and {len(missing) - 1} more: it reads no file whose name begins with _ or .",
-            )
+        _none_missing(sorted(boms.keys() - {row[0] for row in found}))
         starts: dict[tuple[str, int], reading.Start] = {}
         before: tuple[str, int, int] = ("", 0, 0)
         for key, start, lines, size in found:
@@ -122,79 +130,90 @@ class Job:
             before = (key, before[1] + lines, before[2] + size + (boms[key] if before[1] == 0 else 0))
         return starts
 
-    def _facts(self, lines: Any) -> tuple[facts.Fact, ...]:
-        from pyspark.sql import functions as f
-
-        narrow = lines.where("record = 'step'").select(
-            "bucket", "n", *(_shortened(name, f) for name in judging.FOR_FACTS)
+    def _known(self, lines: Any, told: Sequence[Any], *, for_judge: bool) -> judging.Known:
+        processes = tuple(bytes(row.parcel) for row in told if row.what == rows.PROCESS)
+        return judging.Known(
+            columns=self._columns,
+            facts=self._facts(lines),
+            processes=processes,
+            alive=self._alive(processes),
+            lost=tuple((piece.file, piece.lost) for piece in _bad(told) if piece.reason.startswith("lost: ")),
+            limits=self._limits,
+            for_judge=for_judge,
         )
-        steps = self._by_bucket(narrow).applyInArrow(judging.tool_steps(self._limits), judging.TOOL_STEPS)
-        parts = steps.withColumn("part", f.pmod(f.hash("tool_name"), f.lit(_FACT_PARTS)))
-        learned = parts.groupBy("part").applyInArrow(judging.tool_facts(self._limits), judging.FACTS)
+
+    def _facts(self, lines: Any) -> tuple[facts.Fact, ...]:
+        calls = self._by_bucket(lines.where(f"what = '{rows.CALLS}'"))
+        steps = calls.applyInArrow(judging.tool_steps(self._limits), rows.DDL)
+        learned = steps.groupBy("bucket").applyInArrow(judging.tool_facts(self._limits), judging.FACTS)
         with self._watch.stage("learning about tools"):
             return tuple(sorted(tuple(row) for row in learned.collect()))
 
     def _by_bucket(self, lines: Any) -> Any:
         return lines.repartitionById(self._buckets, "bucket").groupBy("bucket")
 
-    def _verdicts(self, lines: Any, known: judging.Known) -> tuple[Any, ...]:
-        home = lines.where("bucket is not null").select(
-            "bucket", "n", *(f"`{name}`" for name in self._columns)
-        )
-        everything = home.unionByName(handing.handed(lines, self._limits, self._columns))
+    def _verdicts(
+        self, lines: Any, known: judging.Known, judge: Judge | None, held: ExitStack
+    ) -> tuple[TraceVerdict, ...]:
+        with self._watch.stage("following contexts"):
+            needed = _held(handing.needs(lines, self._limits), held)
+            handed = handing.handed(lines, needed)
+        everything = lines.where(f"what = '{rows.LINES}'").unionByName(handed)
         shared = self._spark.sparkContext.broadcast(known)
-        judged = self._by_bucket(everything).applyInArrow(judging.verdicts(shared), judging.VERDICTS)
-        kept = judged.persist(_disk())
+        judged = self._by_bucket(everything).applyInArrow(judging.verdicts(shared), verdict_rows.DDL)
         with self._watch.stage("diagnosing"):
+            kept = _held(judged, held)
             kept.count()
-        found = sorted((row.n, row.verdict) for row in kept.toLocalIterator())
-        return tuple(pickle.loads(verdict) for _, verdict in found)
+        ordered = kept.orderBy("n", "place").toLocalIterator()
+        runs = verdict_rows.unpacked((row.n, row.place, row.text) for row in ordered)
+        # A judge is asked here: in the order of the log, once for each run, with whatever it holds or counts.
+        return tuple(
+            opinion_on(judge, verdict, tuple(steps)) if judge is not None and is_open(verdict) else verdict
+            for verdict, steps in runs
+        )
 
-    def _packed(self, processes: Sequence[Any]) -> bytes:
-        form = rows.schema(self._columns)
-        table = pa.Table.from_pylist([row.asDict() for row in processes], schema=form)
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, form) as stream:
-            stream.write_table(table)
-        return bytes(sink.getvalue())
-
-    def _alive(self, processes: Sequence[Any]) -> tuple[str, ...]:
+    def _alive(self, processes: tuple[bytes, ...]) -> tuple[str, ...]:
         """Processes that hold the lock on their file, as far as this machine can see them."""
         with TemporaryDirectory(prefix="tracekit-") as folder:
             con: duckdb.DuckDBPyConnection = database.connect(Path(folder), 0)
-            stream = pa.ipc.open_stream(self._packed(processes))
-            rows.take_in(con, stream, self._columns)
+            rows.take_in(con, processes, self._columns)
             alive = fold.processes(con)
             con.close()
         return tuple(alive)
 
 
-def _disk() -> Any:
+def _held(frame: Any, held: ExitStack) -> Any:
+    """*frame*, kept on the disks of the executors until *held* ends."""
     from pyspark import StorageLevel
 
-    return StorageLevel.DISK_ONLY
+    held.callback(frame.unpersist)
+    return frame.persist(StorageLevel.DISK_ONLY)
 
 
-def _shortened(name: str, f: Any) -> Any:
-    """A column for `tool_facts`: of answers and raw texts only whether there is one."""
-    column = f.col(f"`{name}`")
-    if name in ("output_snapshot", "asked", "model_raw_output"):
-        return f.when(column.isNotNull() & (column != "null"), f.lit("true")).alias(name)
-    return column
+def _all_read(inputs: Inputs, told: Sequence[Any]) -> None:
+    numbers = {reading.file_of(row.n) for row in told if row.what == rows.COUNTED}
+    _none_missing([file.name for file in inputs.files if file.number not in numbers])
+
+
+def _none_missing(names: list[str]) -> None:
+    if names:
+        raise TracekitError(
+            "input.unreadable",
+            f"Spark passed over {names[0]} and {len(names) - 1} more: it reads no file whose name begins with _ or .",
+        )
+
+
+def _bad(told: Sequence[Any]) -> list[BadLine]:
+    """Bad pieces in the order in which one machine meets them."""
+    damaged = sorted((row for row in told if row.what == rows.DAMAGE), key=lambda row: row.n)
+    return [BadLine(**orjson.loads(row.text)) for row in damaged]
 
 
 def _damage(told: Sequence[Any]) -> tuple[int, tuple[BadLine, ...], int]:
-    """Lines looked at, bad pieces in the order of one machine, and how many there are."""
-    counted = [row for row in told if row["record"] == rows.COUNTED]
-    bad = [
-        BadLine(**orjson.loads(row["message"]))
-        for row in sorted((r for r in told if r["record"] == rows.DAMAGE), key=lambda r: r["n"])
-    ]
+    """Lines looked at, bad pieces in the order of one machine's report, and how many there are."""
+    counted = [orjson.loads(row.text) for row in told if row.what == rows.COUNTED]
     listed = sorted(
-        bad[:MAX_LISTED], key=lambda piece: (piece.file, piece.line or 0, piece.offset or 0, piece.reason)
+        _bad(told)[:MAX_LISTED],
+        key=lambda piece: (piece.file, piece.line or 0, piece.offset or 0, piece.reason),
     )
-    return (
-        sum(int(row["count"]) for row in counted),
-        tuple(listed),
-        sum(int(row["reason"]) for row in counted),
-    )
+    return sum(lines for lines, _ in counted), tuple(listed), sum(bad for _, bad in counted)

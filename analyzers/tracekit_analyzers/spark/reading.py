@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tracekit_analyzers import fold, parquet
 from tracekit_analyzers.damage import Damage
@@ -18,8 +19,9 @@ from tracekit_analyzers.engine import silent
 from tracekit_analyzers.files import head
 from tracekit_analyzers.ingest import Ingest
 from tracekit_analyzers.model import InputFile
-from tracekit_analyzers.spark import rows
+from tracekit_analyzers.spark import parcels, rows
 from tracekit_analyzers.spark.inputs import LogFile, key_of
+from tracekit_analyzers.spark.judging import for_facts
 
 _FILE_BITS = 40
 """A line's place in the whole log is the number of its file and, below it, at least its byte in the file."""
@@ -103,9 +105,45 @@ def _read(
         piece = InputFile(path, file.name, head(path), begin.lines, begin.bytes)
         Ingest(con, damage, folder, reader=file.reader, tell=silent).add([piece])
         fold.settle_lines(con, damage)
-        form = rows.schema(plan.columns)
-        yield from rows.out(con, _leaving(plan, file, begin), form)
-        yield _told(damage, plan, file, begin)
+        leaving = rows.out(con, _leaving(plan, file, begin), rows.schema(plan.columns))
+        for bucket, lines in parcels.cut(leaving, "bucket"):
+            yield from _rows(bucket, lines.drop_columns(["bucket"]))
+        yield from _told(damage, file, begin)
+
+
+def _rows(bucket: int | None, lines: Any) -> Iterator[Any]:
+    """What leaves for *lines* of one bucket, or of processes: see `rows`."""
+    at = lines["n"][0].as_py()
+    parcel = parcels.packed(lines)
+    if bucket is None:
+        yield rows.travelling(rows.PROCESS, 1, n=at, parcel=parcel)
+        return
+    yield rows.travelling(rows.LINES, 1, bucket=bucket, n=at, at=at, parcel=parcel)
+    calls = for_facts(lines)
+    if calls.num_rows:
+        yield rows.travelling(rows.CALLS, 1, bucket=bucket, n=at, at=at, parcel=parcels.packed(calls))
+    said = lines.filter(pc.and_(pc.equal(lines["record"], "message"), pc.is_valid(lines["hash"])))
+    if said.num_rows:
+        yield rows.travelling(
+            rows.MESSAGE,
+            said.num_rows,
+            bucket=bucket,
+            n=said["n"],
+            at=at,
+            file=said["file"],
+            hash=said["hash"],
+        )
+    sent = lines.filter(pc.and_(pc.equal(lines["record"], "step"), pc.is_valid(lines["context"])))
+    if sent.num_rows:
+        yield rows.travelling(
+            rows.CONTEXT,
+            sent.num_rows,
+            bucket=bucket,
+            n=sent["n"],
+            at=at,
+            file=sent["file"],
+            text=sent["context"],
+        )
 
 
 def _spool(path: Path, pieces: Iterator[Lines], *, bom: bool, whole: bool) -> None:
@@ -140,12 +178,16 @@ def place(number: int, byte: int) -> int:
     return (number << _FILE_BITS) + byte
 
 
-def _told(damage: Damage, plan: Plan, file: LogFile, begin: Start) -> Any:
-    """What was damaged in a piece, and how many of its lines were looked at, as rows beside its lines."""
+def file_of(n: int) -> int:
+    """The number of the file in which the line at *n* stands."""
+    return n >> _FILE_BITS
+
+
+def _told(damage: Damage, file: LogFile, begin: Start) -> Iterator[Any]:
+    """How many lines of a piece were looked at, and what was damaged in it."""
     at = place(file.number, begin.bytes)
-    counted = {"record": rows.COUNTED, "count": str(damage.lines), "reason": str(damage.bad_count), "n": at}
-    bad = [
-        {"record": rows.DAMAGE, "message": orjson.dumps(asdict(piece)).decode(), "n": at}
-        for piece in damage.listed()
-    ]
-    return pa.RecordBatch.from_pylist([counted, *bad], schema=rows.schema(plan.columns))
+    counted = orjson.dumps([damage.lines, damage.bad_count]).decode()
+    yield rows.travelling(rows.COUNTED, 1, n=at, text=counted)
+    bad = [orjson.dumps(piece).decode() for piece in damage.listed()]
+    if bad:
+        yield rows.travelling(rows.DAMAGE, len(bad), n=at, text=pa.array(bad, pa.string()))
