@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test check format bench accuracy chaos soak powercut spark clean
+.PHONY: help install demo test check format bench accuracy chaos soak powercut spark oldest clean
 
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -75,9 +75,24 @@ $(SPARK_VENV)/.ready: pyproject.toml
 	@$(SPARK_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[spark]' 'pytest>=8.3,<9' pytest-asyncio
 	@touch $@
 
+OLDEST_VENV := .venv-oldest
+OLDEST_TESTS := tests/cli tests/recording tests/durable/test_replay.py tests/durable/test_ledger_rules.py \
+	tests/store/test_conformance.py tests/analyzers/test_failures_found.py tests/analyzers/test_session.py
+
+oldest: $(OLDEST_VENV)/.ready ## the same verdicts and promises with the oldest dependencies that pyproject.toml allows
+	@$(OLDEST_VENV)/bin/python -m pytest $(OLDEST_TESTS) -m "not postgres" $(ARGS)
+
+$(OLDEST_VENV)/.ready: pyproject.toml
+	@echo "Setting up $(OLDEST_VENV): the oldest version of each dependency (once, some minutes)..." >&2
+	@[ -x $(OLDEST_VENV)/bin/python ] || "$(PYTHON)" -m venv $(OLDEST_VENV)
+	@"$(PYTHON)" tests/oldest.py > $(OLDEST_VENV)/oldest.txt
+	@$(OLDEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[all]' --constraint $(OLDEST_VENV)/oldest.txt \
+		'pytest>=8.3,<9' pytest-asyncio hypothesis httpx openai anthropic
+	@touch $@
+
 powercut: install ## power cuts under the real store: which promises hold when the machine stops at any write
 	@$(BIN)/python benchmarks/powercut.py $(ARGS)
 
 clean: ## remove what was built and installed
-	rm -rf $(VENV) $(SPARK_VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(SPARK_VENV) $(OLDEST_VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
