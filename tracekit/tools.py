@@ -359,7 +359,7 @@ def _warn_unbooked(name: str) -> None:
     """Tell once that an effect ran outside of the ledger although a task runs: threads do not inherit the context."""
     logging.getLogger("tracekit").warning(
         "the effect %s was called outside of any task while a task runs in this process: it is not booked. In a thread "
-        'of the task use `with run.branch("name")`, or start the thread through contextvars.copy_context().run',
+        'of the task use `with run.branch("name")`, inside a task_scope `tracekit.carry(function)`',
         name,
     )
 
