@@ -7,6 +7,7 @@ import gzip
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
@@ -36,7 +37,8 @@ def find(paths: Sequence[str | Path], spool: Path) -> list[InputFile]:
     for given in paths:
         for path, name in _behind(str(given), spool):
             found.setdefault(path, name)
-    return [_opened(parquet.unpacked(path, spool), name) for path, name in found.items()]
+    plain = ((_plain(path, spool), name) for path, name in found.items())
+    return [_opened(parquet.unpacked(path, spool), shown(name)) for path, name in plain]
 
 
 def _behind(given: str, spool: Path) -> Iterator[tuple[Path, str]]:
@@ -66,7 +68,8 @@ def _named(given: str) -> Iterator[tuple[Path, str]]:
                 "input.missing", f"expected a log file, a folder or a pattern, found nothing at {given!r}"
             )
         for match in matches:
-            yield from ((file, str(file)) for file in (inside(match) if match.is_dir() else [match]))
+            files = inside(match) if match.is_dir() else [match] if match.is_file() else []
+            yield from ((file, str(file)) for file in files)
 
 
 def named(paths: Iterable[str]) -> Iterator[tuple[Path, str]]:
@@ -89,6 +92,34 @@ def may_be_log(relative: Path) -> bool:
     """Whether a file at *relative* in a folder is read when the folder is named: not hidden, no blob, no side file."""
     hidden = any(part.startswith(".") or part in _FOLDERS_OF_A_HOME for part in relative.parts)
     return not hidden and not relative.name.endswith(_NEVER)
+
+
+def shown(name: str) -> str:
+    """*name* as text that can be written: bytes of a file name that are no UTF-8 are made visible."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _plain(path: Path, spool: Path) -> Path:
+    """*path*, or a stand-in under *spool* for a pipe, and for a name that the query engine would not take as it is."""
+    name = str(path)
+    if path.is_fifo():
+        copy = spool / f"pipe-{sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
+        with path.open("rb") as stream, copy.open("wb") as target:
+            shutil.copyfileobj(stream, target)
+        return copy
+    if not path.is_file():
+        raise TracekitError(
+            "input.unreadable", f"expected a file, found a device or a socket at {shown(name)!r}"
+        )
+    if not glob.has_magic(name) and shown(name) == name:
+        return path
+    link = (
+        spool
+        / f"named-{sha256(name.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}{shown(path.suffix)}"
+    )
+    if not link.is_symlink():
+        link.symlink_to(path.absolute())
+    return link
 
 
 def _opened(path: Path, name: str) -> InputFile:

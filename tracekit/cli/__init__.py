@@ -123,5 +123,9 @@ def _as_command(value: object) -> Command:
 
 
 def _fail(message: str, code: Exit) -> int:
-    print(f"tracekit: {message}", file=sys.stderr)
+    from tracekit.cli._store import visible
+
+    # A message may hold the name of a file or of a task, which anybody may have chosen.
+    for number, line in enumerate(message.split("\n")):
+        print(visible(line) if number else f"tracekit: {visible(line)}", file=sys.stderr)
     return code

@@ -17,7 +17,7 @@ from tracekit.durable.points import point
 from tracekit.durable.session import Session
 from tracekit.errors import LeaseLost, TracekitError
 from tracekit.model import TaskStatus
-from tracekit.store import open_store
+from tracekit.store import open_store, shown_url
 from tracekit.store.contract import Lease, Store, TaskRow
 from tracekit.store.liveness import Presence, Survey, enter, forget_dead, survey
 
@@ -244,7 +244,7 @@ def existing_store(url: str | None = None) -> Store:
     if "://" not in path and not name.startswith("memory:") and not os.path.exists(path):
         raise TracekitError(
             "store.missing",
-            f"there is no store at {name}; give --store URL or TRACEKIT_STORE, or start a task first",
+            f"there is no store at {shown_url(name)}; give --store URL or TRACEKIT_STORE, or start a task first",
         )
     return ownership(name).store
 

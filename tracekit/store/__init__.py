@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, cast
 
 from tracekit.errors import TracekitError
@@ -43,11 +44,16 @@ def open_store(url: str | os.PathLike[str], *, sealer: Sealer | None = None, sea
     if not text or "://" in text:
         raise TracekitError(
             "store.bad_url",
-            f"expected sqlite:PATH, a path, postgresql://USER@HOST/DATABASE or memory:NAME, got {text!r}",
+            f"expected sqlite:PATH, a path, postgresql://USER@HOST/DATABASE or memory:NAME, got {shown_url(text)!r}",
         )
     from tracekit.store.sqlite import SqliteStore
 
     return SqliteStore(text, bodies=bodies)
+
+
+def shown_url(url: str) -> str:
+    """*url* as it may be shown, whatever it was meant to be: without what stands where a password would."""
+    return re.sub(r"(?i)(password=)[^&\s]*", r"\1***", re.sub(r"//.*@", "//***@", url, flags=re.DOTALL))
 
 
 def _open_postgres(url: str, bodies: object) -> Store:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from tracekit import clock
+from tracekit.folders import make_private, open_private
 from tracekit_analyzers.model import TraceVerdict
 
 
@@ -21,7 +22,7 @@ def add_note(path: Path, verdict: TraceVerdict, text: str, who: str) -> Path:
         "rule": primary.rule if primary else None,
         "note": text,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    make_private(path.parent)
+    with open_private(path, "ab") as file:
+        file.write(json.dumps(line).encode() + b"\n")
     return path

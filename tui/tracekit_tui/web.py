@@ -56,7 +56,7 @@ class TokenServer(Server):
         if request.headers.get("Origin", self.public_url) != self.public_url:
             raise web.HTTPForbidden(text="requests of other sites are refused")
         given = request.query.get("token") or request.cookies.get(COOKIE, "")
-        if not hmac.compare_digest(given.encode(), self.token.encode()):
+        if not hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode()):
             raise web.HTTPForbidden(text="open the address with its token, as it was printed")
         response = await handler(request)
         if not response.prepared:

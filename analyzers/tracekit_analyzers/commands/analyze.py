@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -169,10 +171,16 @@ def _target(output: str | None, form: str) -> Iterator[BinaryIO]:
         sys.stdout.flush()
         return
     path = Path(output)
-    # A pipe or a device takes what comes; beside a file the new one is made first.
-    part = path if path.exists() and not path.is_file() else path.with_name(f"{path.name}.part")
+    part = path
     try:
-        with part.open("wb") as out:
+        if path.exists() and not path.is_file():
+            # A pipe or a device takes what comes.
+            out = path.open("wb")
+        else:
+            # Beside the file, under a name that nobody else can have taken; readable by this user alone.
+            handle, name = tempfile.mkstemp(prefix=".tracekit-", dir=path.parent)
+            part, out = Path(name), os.fdopen(handle, "wb")
+        with out:
             yield out
         if part != path:
             part.replace(path)

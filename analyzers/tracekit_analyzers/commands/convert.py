@@ -44,6 +44,8 @@ def run(options: argparse.Namespace) -> int:
     with TemporaryDirectory(prefix=".tracekit-", dir=target.parent) as folder:
         part = Path(folder) / target.name
         outcome = _WRITERS[form](exports.Job(paths, part, options.reader))
+        # A copy of a log is as private as the log.
+        part.chmod(0o600)
         part.rename(target)
     print(
         f"wrote {outcome.written} {outcome.unit} to {out}; {outcome.bad} bad pieces left out", file=sys.stderr
