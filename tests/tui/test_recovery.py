@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from pathlib import Path
 
@@ -206,3 +207,17 @@ def test_a_recovery_process_can_be_stopped(tmp_path: Path) -> None:
         _, code = run.news()
 
     assert code == 7
+
+
+def test_a_recovery_process_that_ignores_the_first_stop_is_ended_by_the_second(tmp_path: Path) -> None:
+    source = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(60)"
+    run = RecoveryRun([sys.executable, "-c", source], "ada", tmp_path / "run.log")
+    heard, code = "", None
+    while "up" not in heard:
+        heard += run.news()[0]
+    run.stop()
+    run.stop()
+    while code is None:
+        _, code = run.news()
+
+    assert code == -signal.SIGTERM

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import textual
 from textual.pilot import Pilot
+from textual.widgets import TextArea
 
 from tests.tui.driving import press, settle
 from tests.tui.fake_analysis import START, FakeAnalysis
@@ -63,5 +64,9 @@ def test_a_screen_looks_as_it_was_looked_at(
         async def walk(pilot: Pilot[Any]) -> None:
             await settle(pilot)
             await press(pilot, *SCREENS[screen])
+            for area in app.screen.query(TextArea):
+                # Else the picture hangs on the moment at which it is taken.
+                area.cursor_blink = False
+            await settle(pilot)
 
         assert snap_compare(app, terminal_size=size, run_before=walk)

@@ -14,13 +14,14 @@ import aiohttp
 import httpx
 import pytest
 
-from tests.tui.killed import environment, killed_agent
+from tests.tui.killed import AGENT, environment, killed_agent, moved
+from tracekit.store import open_store
 
 
 @pytest.fixture
 def address(tmp_path: Path) -> Iterator[str]:
     killed_agent(tmp_path, at="after_dispatch#4")
-    command = [sys.executable, "-m", "tracekit.cli", "tui", str(tmp_path), "--web"]
+    command = [sys.executable, "-m", "tracekit.cli", "tui", str(tmp_path), "--app", str(AGENT), "--web"]
     server = subprocess.Popen(command, env=environment(tmp_path), stderr=subprocess.PIPE, text=True)
     assert server.stderr is not None
     found = None
@@ -57,10 +58,14 @@ def test_a_page_of_another_site_is_refused_even_with_the_token(address: str) -> 
     assert httpx.get(address, headers={"Host": "evil.example"}).status_code == 403
 
 
-async def test_keys_over_the_socket_walk_from_the_list_to_the_recovery(address: str) -> None:
+def socket_of(address: str) -> str:
+    """Where the page of *address* speaks to its app."""
     base, _, token = address.partition("/?token=")
-    url = f"{base.replace('http', 'ws', 1)}/ws?width=100&height=30&token={token}"
-    async with aiohttp.ClientSession() as session, session.ws_connect(url) as socket:
+    return f"{base.replace('http', 'ws', 1)}/ws?width=100&height=30&token={token}"
+
+
+async def test_keys_over_the_socket_walk_from_the_list_to_the_recovery(address: str) -> None:
+    async with aiohttp.ClientSession() as session, session.ws_connect(socket_of(address)) as socket:
         await _until(socket, "payment.refund")
         await socket.send_json(["stdin", "\r"])
         await _until(socket, "received")
@@ -68,10 +73,41 @@ async def test_keys_over_the_socket_walk_from_the_list_to_the_recovery(address: 
         await _until(socket, "RECOMMENDED")
 
 
+async def test_two_tabs_are_two_explorers(address: str) -> None:
+    async def walk(*keys_and_words: str) -> None:
+        async with aiohttp.ClientSession() as session, session.ws_connect(socket_of(address)) as socket:
+            await _until(socket, "process.killed")
+            for key, words in zip(keys_and_words[::2], keys_and_words[1::2], strict=True):
+                await socket.send_json(["stdin", key])
+                await _until(socket, words)
+
+    await asyncio.gather(walk("\r", "received", "r", "RECOMMENDED"), walk("a", "GROUPS"))
+
+
+async def test_a_page_closed_in_the_middle_of_a_recovery_leaves_it_running(
+    address: str, tmp_path: Path
+) -> None:
+    async with aiohttp.ClientSession() as session, session.ws_connect(socket_of(address)) as socket:
+        await _until(socket, "process.killed")
+        await socket.send_json(["stdin", "r"])
+        await _until(socket, "RECOMMENDED")
+        await socket.send_json(["stdin", "r"])
+        await _until(socket, "this will be done")
+        await socket.send_json(["stdin", "\r"])
+        await _until(socket, "recovery runs as pid")
+
+    store = open_store(f"sqlite:{tmp_path / 'state.db'}")
+    async with asyncio.timeout(60):
+        while (state := store.load("ticket-77")) is None or state.task.status != "done":
+            await asyncio.sleep(0.1)
+    store.close()
+    assert moved(tmp_path) == 1
+
+
 async def _until(socket: aiohttp.ClientWebSocketResponse, words: str) -> None:
     """Return when the screen has drawn *words*."""
     seen = ""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while words not in seen:
             message = await socket.receive()
             assert message.type in (aiohttp.WSMsgType.BINARY, aiohttp.WSMsgType.TEXT), message

@@ -36,6 +36,20 @@ class Inked(ScrollView, can_focus=True):
         """Cells of a line, the scroll bar left out."""
         return self.scrollable_content_region.width
 
+    def scroll_at_once(self, y: int) -> None:
+        """
+        Put line *y* at the top.
+
+        Forced: Textual scrolls nothing whose scroll bar is not shown yet, and right after a layout that made the panel
+        lower it is not, so that the line under the cursor would stand out of sight.
+        """
+        self.scroll_to(y=y, animate=False, immediate=True, force=True)
+
+    def watch_show_vertical_scrollbar(self, is_shown: bool) -> None:
+        """A scroll bar that comes after its panel was scrolled begins where the panel stands."""
+        if is_shown:
+            self.vertical_scrollbar.position = self.scroll_offset.y
+
     def ink(self, name: Ink) -> Style:
         """The style of an ink in the theme in use."""
         return self.get_component_rich_style(f"ink--{name}", partial=True)

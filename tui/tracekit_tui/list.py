@@ -293,14 +293,14 @@ class VirtualList(Busy, Inked):
         height = max(1, self.size.height - 1)
         top = self.scroll_offset.y
         if self.cursor < top:
-            self.scroll_to(y=self.cursor, animate=False, immediate=True)
+            self.scroll_at_once(self.cursor)
         elif self.cursor >= top + height:
-            self.scroll_to(y=self.cursor - height + 1, animate=False, immediate=True)
+            self.scroll_at_once(self.cursor - height + 1)
 
     def _show_kept(self, shift: int) -> None:
         """The row under the cursor went *shift* rows down: it stays in its line of the screen where there is room."""
         if shift:
-            self.scroll_to(y=max(0, self.scroll_offset.y + shift), animate=False, immediate=True)
+            self.scroll_at_once(max(0, self.scroll_offset.y + shift))
         self._show_cursor()
 
     def _show_placed(self) -> None:
@@ -310,7 +310,7 @@ class VirtualList(Busy, Inked):
             return
         height = max(1, self.size.height - 1)
         last = max(0, self.total - height)
-        self.scroll_to(y=min(last, max(0, self.cursor - height // 2)), animate=False, immediate=True)
+        self.scroll_at_once(min(last, max(0, self.cursor - height // 2)))
 
     def _announce(self) -> None:
         row = self.current

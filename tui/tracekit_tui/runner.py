@@ -17,6 +17,7 @@ class RecoveryRun:
         self.argv = tuple(argv)
         self.log = log
         self._read = 0
+        self.asked_to_stop = False
         with private(log, "wb") as out:
             self._process = subprocess.Popen(
                 self.argv,
@@ -43,9 +44,14 @@ class RecoveryRun:
         return data.decode("utf-8", "replace"), code
 
     def stop(self) -> None:
-        """Ask it to stop, as Ctrl-C would; nothing when it has ended."""
+        """
+        Ask it to stop, as Ctrl-C would; asked again, end it; nothing when it has ended.
+
+        A process whose parent ignored SIGINT, as a server in the background does, never hears the first.
+        """
         if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGINT)
+            os.killpg(self._process.pid, signal.SIGTERM if self.asked_to_stop else signal.SIGINT)
+            self.asked_to_stop = True
 
 
 def private(path: Path, mode: str) -> IO[Any]:

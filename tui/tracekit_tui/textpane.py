@@ -53,7 +53,7 @@ class TextPane(Busy, Inked):
         self.virtual_size = Size(self.inner_width, len(lines))
         self._tell_count()
         if not keep_place:
-            self.scroll_to(y=0, animate=False, immediate=True)
+            self.scroll_at_once(0)
         self.refresh()
 
     def _tell_count(self) -> None:
@@ -90,10 +90,10 @@ class TextPane(Busy, Inked):
         self.scroll_relative(y=count, animate=False, immediate=True)
 
     def action_top(self) -> None:
-        self.scroll_to(y=0, animate=False, immediate=True)
+        self.scroll_at_once(0)
 
     def action_bottom(self) -> None:
-        self.scroll_to(y=max(0, len(self._lines) - self.size.height), animate=False, immediate=True)
+        self.scroll_at_once(max(0, len(self._lines) - self.size.height))
 
     def action_half_page(self, halves: int) -> None:
         self.action_move(halves * max(1, self.size.height // 2))

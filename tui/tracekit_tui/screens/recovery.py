@@ -271,8 +271,10 @@ class RecoveryScreen(ExplorerScreen):
 
     def action_stop(self) -> None:
         if self.run is not None and self.code is None:
+            again = self.run.asked_to_stop
             self.run.stop()
-            self.notify("asked the recovery to stop", markup=False)
+            words = "ended it" if again else "asked the recovery to stop; again ends it at once"
+            self.notify(f"{words}: what it had begun is in its journal", markup=False)
 
     def copyable(self) -> list[Copyable]:
         view, output = self.view, self.output
