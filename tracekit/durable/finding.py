@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,20 +16,43 @@ from tracekit.modules import file_of, is_script, load_script
 
 
 def load_app(app: str) -> ModuleType:
-    """Import *app*, a module name or the path of a script, so that its tasks and tools are declared."""
+    """
+    Import *app*, a module name or the path of a script, so that its tasks and tools are declared.
+
+    Raises:
+        TracekitError: `task.no_module`; `task.app_failed`: it raised, and where.
+    """
     if is_script(app):
-        return load_script(Path(app))
+        return _loaded(app, lambda: load_script(Path(app)))
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
+    return _loaded(app, lambda: importlib.import_module(app))
+
+
+def _loaded(app: str, load: Callable[[], ModuleType]) -> ModuleType:
     try:
-        return importlib.import_module(app)
+        return load()
+    except TracekitError:
+        raise
     except ModuleNotFoundError as error:
         if error.name and app.startswith(error.name):
             raise TracekitError(
                 "task.no_module",
                 f"there is no module {app!r} on the import path; run from its folder, set PYTHONPATH, or give --app",
             ) from error
-        raise
+        raise _app_failed(app, error) from error
+    except Exception as error:
+        raise _app_failed(app, error) from error
+
+
+def _app_failed(app: str, error: Exception) -> TracekitError:
+    frames = traceback.extract_tb(error.__traceback__)
+    where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
+    return TracekitError(
+        "task.app_failed",
+        f"{app} could not be loaded: {type(error).__name__}: {error}{where}; set what it needs, and keep what it does "
+        "under `if __name__ == '__main__':`",
+    )
 
 
 def find_task(function: str, app: str | None = None) -> Task[Any]:

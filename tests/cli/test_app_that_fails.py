@@ -1,0 +1,30 @@
+"""An `--app` that can't be loaded is told with its error and its line, not with a trace of ours."""
+
+from pathlib import Path
+
+import pytest
+
+from tracekit.durable.finding import load_app
+from tracekit.errors import TracekitError
+
+
+def test_what_a_script_raises_is_told_with_its_line(tmp_path: Path) -> None:
+    script = tmp_path / "needs_settings.py"
+    script.write_text("import os\n\nURL = os.environ['NO_SUCH_SETTING']\n")
+
+    with pytest.raises(TracekitError) as told:
+        load_app(str(script))
+
+    assert told.value.code == "task.app_failed"
+    assert "KeyError: 'NO_SUCH_SETTING'" in str(told.value)
+    assert isinstance(told.value.__cause__, KeyError)
+    with pytest.raises(TracekitError, match="NO_SUCH_SETTING"):
+        load_app(str(script))
+
+
+def test_a_library_that_a_script_lacks_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "needs_library.py"
+    script.write_text("import no_such_library\n")
+
+    with pytest.raises(TracekitError, match=r"No module named 'no_such_library' at .*needs_library\.py:1"):
+        load_app(str(script))
