@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 
 import duckdb
 
+from tracekit.errors import TracekitError
 from tracekit_analyzers import console, database, files, index, registry
 from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.model import InputFile
@@ -65,7 +66,13 @@ def answer(paths: Sequence[str], query: str, *, reader: str | None, limit: int) 
                 return None
             # The index is open already, and the query gets no further.
             console.close_doors(con)
-            return Answer(console.run(con, query, limit=limit), damaged)
+            try:
+                return Answer(console.run(con, query, limit=limit), damaged)
+            except TracekitError as error:
+                # Such as one that needs more memory than there is here.
+                if error.code == "sql.failed":
+                    return None
+                raise
 
 
 def _config(folder: str) -> dict[str, str | bool | int | float | list[str]]:
