@@ -6,11 +6,13 @@ import csv
 import io
 
 from tracekit_analyzers.model import TraceVerdict
+from tracekit_analyzers.reports.as_csv import safe
 from tracekit_analyzers.views import Table
+from tracekit_tui.text import visible
 
 
 def verdict_report(verdict: TraceVerdict) -> str:
-    """The verdict as plain text for a ticket or a chat."""
+    """The verdict as text for a ticket or a chat; indented, so that Markdown shows the words of a log and obeys none."""
     lines = [
         f"trace {verdict.trace_id} ({verdict.task_id or verdict.name}): {verdict.status}, {verdict.steps} steps"
     ]
@@ -25,7 +27,7 @@ def verdict_report(verdict: TraceVerdict) -> str:
             value = "" if fact.value is None else f" = {fact.value}"
             lines.append(f"    - {fact.what} {fact.path or ''}{value} (step {fact.seq})")
     lines.append(f"source: {verdict.source.file}, run {verdict.source.trace_index}")
-    return "\n".join(lines) + "\n"
+    return "".join(f"    {visible(line)}\n" for line in lines)
 
 
 def table_csv(table: Table) -> str:
@@ -34,11 +36,5 @@ def table_csv(table: Table) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(table.columns)
     for row in table.rows:
-        writer.writerow([_harmless(value) for value in row])
+        writer.writerow([safe(value) for value in row])
     return out.getvalue()
-
-
-def _harmless(value: object) -> object:
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return "'" + value
-    return value

@@ -14,6 +14,7 @@ COLUMNS = (
     "trace_id", "task_id", "name", "status", "steps", "primary", "code", "family", "confidence", "recovered", "retry",
     "failed_step", "failed_seq", "cause_step", "cause_seq", "rule", "message", "file", "trace_index", "line", "index",
 )  # fmt: skip
+_BEGINS_FORMULA = ("=", "+", "-", "@", "\t", "\n", "＝", "＋", "－", "＠")
 Value = str | int | float | bool | None
 
 
@@ -27,8 +28,12 @@ def write(result: Result, out: BinaryIO) -> None:
 
 
 def safe(value: Value) -> Value:
-    """*value*, with an apostrophe in front of a text that a spreadsheet would run as a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    """*value*, with an apostrophe in front of a text that a spreadsheet would run as a formula, and ends of lines as one code."""
+    if not isinstance(value, str):
+        return value
+    # The csv module does not quote a carriage return, at which a spreadsheet begins a new row.
+    text = value.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{text}" if text.startswith(_BEGINS_FORMULA) else text
 
 
 def rows(result: Result) -> Iterator[tuple[Value, ...]]:
