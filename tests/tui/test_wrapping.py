@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from rich.cells import cell_len
 
 from tests.tui.driving import explorer, press, screen_text
-from tests.tui.fake_analysis import FakeAnalysis
+from tests.tui.fake_analysis import FakeAnalysis, step_id
+from tracekit_tui.details import PLAIN_TABS
 from tracekit_tui.screens.verdict import VerdictScreen, verdict_lines
 from tracekit_tui.summary import summary_lines
 from tracekit_tui.text import flow, plain
@@ -59,3 +62,24 @@ def test_before_the_verdicts_are_known_nothing_is_claimed() -> None:
 
     assert "being judged" in text
     assert "nothing was found" not in text
+
+
+async def test_a_long_id_leaves_room_for_what_failed_where() -> None:
+    analysis = FakeAnalysis(traces=3)
+    analysis.trace_rows = [
+        replace(row, task_id="a-very-long-task-id-" * 5, name="a very long name " * 5)
+        for row in analysis.trace_rows
+    ]
+    async with explorer(analysis, size=(80, 24)) as (app, pilot):
+        await press(pilot, "G", "enter")
+        assert "✗ timeout.no_ans" in screen_text(app).split("\n")[0]
+
+
+def test_a_step_that_is_no_call_and_answered_nothing_says_so() -> None:
+    found = FakeAnalysis().step("0" * 32, step_id(1))
+    assert found is not None
+    bare = replace(found, asked_arguments=None, received_input=None, raw=None, output=None)
+
+    assert "answered nothing that was recorded" in "\n".join(
+        plain(line) for line in PLAIN_TABS["diff"](bare, 60)
+    )

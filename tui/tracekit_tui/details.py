@@ -146,8 +146,12 @@ def _absent(value: str | None) -> str:
 
 
 def _no_call(detail: StepDetail, width: int) -> list[Line]:
-    lines: list[Line] = [(("no tool call here; what the model answered:", "dim"),), (("", "plain"),)]
-    return lines + wrapped(laid_out(detail.raw if detail.raw is not None else detail.output), width)
+    answer = detail.raw if detail.raw is not None else detail.output
+    who = "the model" if detail.line.kind == "model" else "it"
+    if not answer:
+        return [((f"no tool call here, and {who} answered nothing that was recorded", "dim"),)]
+    head_line: Line = ((f"no tool call here; what {who} answered:", "dim"),)
+    return [head_line, (("", "plain"),), *wrapped(laid_out(answer), width)]
 
 
 def side_by_side(

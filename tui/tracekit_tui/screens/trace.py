@@ -93,11 +93,13 @@ class TraceScreen(ExplorerScreen):
             return [(f" {self.trace_id[:8]}", "accent")]
         sign, ink = glyph(trace.status)
         facts = f"  {counted(trace.steps, 'step')} · {duration(trace.duration_ms)} · {money(trace.cost)}"
+        # Long ids and names leave room for what failed where; the name stands in the first line of the tree, too.
         runs: list[Run] = [
             (f"{sign} ", ink),
-            (trace.task_id or trace.trace_id[:8], "accent"),
-            (f" {trace.name}", "strong"),
+            (clip(visible(trace.task_id or trace.trace_id[:8]), max(12, self.size.width // 5)), "accent"),
         ]
+        if not trace.code or self.size.width >= WATERFALL_FROM_WIDTH:
+            runs.append((f" {clip(visible(trace.name), max(8, self.size.width // 5))}", "strong"))
         if trace.code:
             runs.append((f"  ✗ {trace.code} at step {trace.failed_seq}", "error"))
         elif self.explorer.unjudged:
