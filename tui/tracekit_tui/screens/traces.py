@@ -61,6 +61,9 @@ class TracesScreen(ExplorerScreen):
             return
         fetch = self.explorer.controller.traces(self.filter, self.sort, self.only_errors)
         self.rows.empty_text = self._why_empty()
+        if not keep_cursor:
+            # Where nothing matches, nothing is said of a trace that is not in the list.
+            self.query_one("#summary", TextPane).show(lambda width: [])
         self.rows.feed(
             trace_columns(set(self.marked)), fetch, keep_cursor=keep_cursor, key=lambda row: row.trace_id
         )
@@ -114,7 +117,7 @@ class TracesScreen(ExplorerScreen):
 
     def action_filter(self) -> None:
         self.ask(
-            "filter: words code=timeout* tool=pay* status=error cost>0.1 age<2h, ! turns around",
+            "filter: words code=timeout* tool=pay* status=error cost>1 age<2h !not",
             self.filter,
             self.set_filter,
         )
