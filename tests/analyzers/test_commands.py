@@ -202,11 +202,30 @@ def test_sql_answers_and_refuses_to_write(log: Path, capsys: pytest.CaptureFixtu
         {"tool_name": "pay", "n": 1},
     ]
 
-    assert main(["sql", str(log), "drop view steps"]) == 4
+    assert main(["sql", str(log), "drop view steps"]) == 2
     assert "only reads" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("target", ["out.jsonl", "out.otlp.jsonl"])
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("select * from step", "show tables"),
+        ("select nme from steps", "describe steps"),
+        ("select * from read_csv('/etc/hostname')", "no other file"),
+        ("selec 1", "syntax error"),
+    ],
+)
+def test_a_query_that_can_not_be_run_is_a_mistake_in_the_command_with_a_hint(
+    log: Path, query: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["sql", str(log), query]) == 2
+
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert said in told.err
+
+
+@pytest.mark.parametrize("target", ["out.jsonl", "out.otlp.jsonl", "out.parquet"])
 def test_a_converted_log_gives_the_same_verdicts(
     log: Path, target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

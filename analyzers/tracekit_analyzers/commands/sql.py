@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from tracekit.cli.command import Command, Exit, UsageError
+from tracekit.errors import TracekitError
 from tracekit_analyzers import quick
 from tracekit_analyzers.commands.loading import add_reader, opened
 from tracekit_analyzers.reports import one_table
@@ -18,6 +19,12 @@ from tracekit_analyzers.views import Table
 
 _AFTER_DIAGNOSIS = ("diagnoses", "trace_rows")
 """Relations that only a full diagnosis makes."""
+_HINTS = {
+    "Table with name": "`show tables` lists the relations, `describe steps` the columns of one",
+    "Referenced column": "`describe steps` lists the columns of a relation",
+    "Permission Error": "a query sees the relations of the log that was named before it, and no other file",
+}
+"""What to do next, by what stands in the engine's words."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +36,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the query, which is the last argument."""
+    """Run the query, which is the last argument; one that can't be run is a mistake in the command."""
+    try:
+        return _run(options)
+    except TracekitError as error:
+        if not error.code.startswith("sql."):
+            raise
+        hints = [hint for sign, hint in _HINTS.items() if sign in str(error)]
+        raise UsageError("\n".join((str(error), *hints))) from error
+
+
+def _run(options: argparse.Namespace) -> int:
     *paths, query = options.paths
     if not paths:
         raise UsageError('expected a path and a query, such as: tracekit sql .tracekit "select * from steps"')
