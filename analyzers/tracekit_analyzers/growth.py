@@ -59,6 +59,7 @@ class Watch:
         self._given = tuple(given)
         self._reader = reader
         self._known: dict[Path, Known] = {}
+        self._named: dict[str, Known] = {}
         self._unread: frozenset[str] = frozenset()
         self._indexes: dict[Path, reread.LineIndex] = {}
 
@@ -79,20 +80,16 @@ class Watch:
         """Size of all files, as they were looked at last."""
         return sum(known.seen[0] for known in self._known.values())
 
-    @property
-    def unchanged(self) -> bool:
-        """Whether every file is as it was when it was read."""
-        return {path: seen for path, (_, seen) in self.look().items()} == {
-            path: known.seen for path, known in self._known.items()
-        }
-
     def all_read(
         self, before: dict[Path, tuple[str, tuple[int, int, int]]], skipped: Collection[str]
     ) -> None:
         """Everything was read; *before* is what `look` said before that, *skipped* are names that no reader knew."""
         self._unread = frozenset(skipped)
         self._indexes.clear()
-        self._known = {path: _known(path, name, seen) for path, (name, seen) in before.items()}
+        self._known.clear()
+        self._named.clear()
+        for path, (name, seen) in before.items():
+            self._keep(_known(path, name, seen))
 
     def news(self) -> list[Grown]:
         """
@@ -102,29 +99,35 @@ class Watch:
             MustReadAll: A file was replaced, shortened or removed, or is none of which single lines can be read.
         """
         there = self.look()
-        if self._reader not in (None, registry.NATIVE) or files.STDIN in self._given:
-            raise MustReadAll("its format is not read line by line")
-        for path in self._known:
-            if path not in there:
-                raise MustReadAll(f"{path} is gone")
         changed = [path for path, (_, seen) in there.items() if not self._is_known(path, seen)]
+        gone = self._known.keys() - there.keys()
+        if gone:
+            raise MustReadAll(f"{min(gone)} is gone")
+        if changed and self._reader not in (None, registry.NATIVE):
+            raise MustReadAll("its format is not read line by line")
         new_bytes = sum(there[path][1][0] - self._size_of(path) for path in changed)
         if new_bytes > MOST_NEW_BYTES:
             raise MustReadAll(f"{new_bytes:,} bytes are new")
-        return [grown for path in changed if (grown := self._grown(path, *there[path])) is not None]
+        try:
+            return [grown for path in changed if (grown := self._grown(path, *there[path])) is not None]
+        except OSError as error:
+            raise MustReadAll(f"a file changed while it was read: {error}") from error
 
     def taken(self, grown: Sequence[Grown]) -> None:
         """The lines of *grown* are part of the analysis now."""
         for one in grown:
-            self._known[one.file.path] = one.file
+            self._keep(one.file)
         self._unread -= {one.file.name for one in grown}
 
     def lines(self, name: str, numbers: Collection[int]) -> Iterator[reread.Numbered]:
         """The lines of the file called *name* with these *numbers*; raises `MustReadAll` for a file that is not known."""
-        known = next((known for known in self._known.values() if known.name == name), None)
+        known = self._named.get(name)
         if known is None:
             raise MustReadAll(f"{name} is no file that is followed")
         yield from self._index(known.path).lines(numbers, known.size)
+
+    def _keep(self, known: Known) -> None:
+        self._known[known.path] = self._named[known.name] = known
 
     def _is_known(self, path: Path, seen: tuple[int, int, int]) -> bool:
         known = self._known.get(path)
@@ -146,7 +149,7 @@ class Watch:
             raise MustReadAll(f"{name} was replaced")
         if not _read_by_lines(path, name):
             if known is None:
-                self._known[path] = Known(path, name, 0, seen, b"")
+                self._keep(Known(path, name, 0, seen, b""))
                 self._unread |= {name}
                 return None
             raise MustReadAll(f"{name} is not read line by line")

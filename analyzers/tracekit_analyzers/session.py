@@ -108,11 +108,8 @@ class Session:
             if engine is None or self._reading_is_due():
                 self._read_all(progress or silent)
                 return
-            died = self._died(engine)
-            if not died and self._watch.unchanged:
-                return
             try:
-                self._read_new(engine, died)
+                self._read_new(engine, self._died(engine))
             except MustReadAll:
                 self._read_all(progress or silent)
 

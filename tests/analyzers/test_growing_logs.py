@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tracekit_analyzers import increment
+from tracekit_analyzers import fold, increment
 from tracekit_analyzers import session as sessions
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.session import Session
@@ -234,6 +234,28 @@ def test_a_last_line_without_its_end_is_told_and_told_anew_when_it_has_it(folder
     session.close()
 
     assert seen == [1, 0, 0]
+
+
+def test_a_log_that_was_judged_in_many_buckets_is_taken_in_too(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fold, "BUCKET_STEPS", 20)
+    log = folder / "log.jsonl"
+    lines = sample_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-30]))
+    session = Session([folder])
+    session.load()
+    engine = session.engine
+    assert engine.buckets > 3
+
+    append(log, b"".join(lines[-30:]))
+    session.load()
+    told = {name: relation(session, name) for name in RELATIONS}
+    again = session.engine
+    session.close()
+
+    assert again is engine
+    assert told == {name: told for name, told in fresh(folder).items() if name in RELATIONS}
 
 
 def test_a_file_that_appears_is_taken_in(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,7 +30,9 @@ from tracekit_tui.themes import DARK, INKS, LIGHT, THEMES, starting_theme, witho
 
 FOLLOW_S = 1.0
 FOLLOW_REST = 3.0
-"""Following rests so many times as long as the last reading took: it never takes more than a quarter of a core."""
+"""Following rests so many times as long as the last reading took, so that it takes no more than a quarter of a core ..."""
+FOLLOW_MOST_REST_S = 8.0
+"""... but no longer than this: a person looks on."""
 
 
 class Explorer(Busy, App[int]):
@@ -132,7 +134,7 @@ class Explorer(Busy, App[int]):
     def _read(self, counts: tuple[int, int]) -> None:
         self.loading = False
         now = time.monotonic()
-        self._rested_at = now + FOLLOW_REST * (now - self._read_at)
+        self._rested_at = now + min(FOLLOW_MOST_REST_S, FOLLOW_REST * (now - self._read_at))
         if self.read_again:
             self.read_again = False
             self.read()
