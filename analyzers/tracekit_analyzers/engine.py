@@ -8,6 +8,7 @@ from pathlib import Path
 
 import duckdb
 
+from tracekit.errors import TracekitError
 from tracekit_analyzers import database, facts, files, fold
 from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.diagnose import Diagnosing
@@ -69,6 +70,16 @@ class Engine:
 
     def load(self) -> None:
         """Read and diagnose everything; a second call does it afresh. Raises `TracekitError("input.*")`."""
+        try:
+            self._load()
+        except duckdb.OutOfMemoryException as error:
+            raise TracekitError(
+                "input.too_large",
+                f"one trace of the log has more values than can be related within {self._memory_mb} MB; read its file by "
+                "itself with `tracekit sql`, or leave it out",
+            ) from error
+
+    def _load(self) -> None:
         self._fresh()
         spool = Path(self._folder.name)
         found = files.find(self.paths, spool)

@@ -11,6 +11,7 @@ from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 from tracekit_analyzers.model import InputFile
+from tracekit_analyzers.readers._bounds import LONGEST_VALUE
 
 _MAGIC = b"SQLite format 3\x00"
 
@@ -37,6 +38,10 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
         else:
             mode = "mode=ro&immutable=1"
         with closing(sqlite3.connect(f"file:{quote(str(path.absolute()))}?{mode}", uri=True)) as con:
+            # What a file of a stranger says of its own tables is not run, and no value of it fills the memory.
+            for guard in ("trusted_schema = off", "query_only = on", "cell_size_check = on"):
+                con.execute(f"pragma {guard}")
+            con.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
             yield con
 
 
