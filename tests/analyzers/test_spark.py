@@ -27,7 +27,6 @@ spark_help.skip_without_spark()
 CLUSTER = "local-cluster[2,1,1024]"
 # Files are cut into pieces of half a megabyte, as large files are on a real cluster.
 CUT = "spark.sql.files.maxPartitionBytes=524288"
-HUGE_BYTES = 160 << 20
 
 
 @pytest.fixture(scope="module")
@@ -169,33 +168,3 @@ def test_two_hundred_thousand_steps_get_the_verdicts_of_one_machine(tmp_path: Pa
 
     assert one["summary"]["steps"] >= 200_000
     assert report(analyze([str(tmp_path)], master=CLUSTER)) == one
-
-
-@pytest.mark.slow
-@pytest.mark.skipif("TRACEKIT_LARGE" not in os.environ, reason="takes minutes: TRACEKIT_LARGE=1")
-def test_a_trace_larger_than_the_memory_of_its_task_goes_to_disk(tmp_path: Path) -> None:
-    write_log(tmp_path, steps=5_000, files=2)
-    _huge_trace(tmp_path / "huge.jsonl")
-    memory_mb = 110
-    assert (tmp_path / "huge.jsonl").stat().st_size > memory_mb * 1.4e6
-    one = spark_help.here([tmp_path])
-
-    found = analyze([str(tmp_path)], master=CLUSTER, conf={"spark.tracekit.memoryMb": str(memory_mb)})
-
-    assert report(found) == one
-    assert max(trace["steps"] for trace in one["traces"]) > 40_000
-
-
-def _huge_trace(path: Path) -> None:
-    """Nine lines of ten of the whole log are those of one trace, each 4 KB long."""
-    place = 0
-    with path.open("w") as out:
-        while out.tell() < HUGE_BYTES:
-            record = {
-                "record": "step", "trace_id": hex_id("huge", 32), "step_id": hex_id(f"huge {place}", 16), "kind": "tool",
-                "tool_name": "read_page", "input_snapshot": {"page": f"P-{place}"}, "status": "ok" if place % 5_000 else "error",
-                "output_snapshot": {"text": f"{hex_id(str(place), 32)} " * 100, "next": f"P-{place + 1}"},
-                "error_type": None if place % 5_000 else "NotFound",
-            }  # fmt: skip
-            out.write(json.dumps(record) + "\n")
-            place += 1

@@ -65,7 +65,15 @@ def test_no_java_is_told(log: Path, tmp_path: Path) -> None:
 
 @needs_spark
 def test_a_master_that_is_none_is_told(log: Path) -> None:
-    assert "spark://host:7077" in told(analyzed(log, "--master", "nonsense"))
+    assert "or local[4], got 'nonsense'" in told(analyzed(log, "--master", "nonsense"))
+
+
+@needs_spark
+def test_a_setting_that_spark_refuses_points_to_what_it_said(log: Path) -> None:
+    run = analyzed(log, "--master", "local[1]", "--conf", "spark.driver.memory=much")
+
+    assert "[spark.not_started]" in told(run)
+    assert "much" in run.stderr
 
 
 @needs_spark

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import sys
@@ -22,7 +23,8 @@ MEMORY = "spark.tracekit.memoryMb"
 
 _SETTINGS = {
     "spark.app.name": "tracekit analyze",
-    "spark.log.level": "ERROR",
+    # What matters of an error is told in one line; the traces of Java and of all executors would bury it.
+    "spark.log.level": "OFF",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "2000",
@@ -38,6 +40,7 @@ _ON_ONE_MACHINE = {
 }
 
 
+_MASTER = re.compile(r"local(\[.+\])?|local-cluster\[.+\]|yarn|(spark|k8s)://.+")
 _MASTER_PORT = 7077
 _ANSWER_S = 10.0
 
@@ -113,7 +116,7 @@ def _session(master: str | None, conf: dict[str, str], tell: Tell) -> Iterator[A
         yield running
         return
     if master is not None:
-        _answers(master)
+        _check(master)
     builder = SparkSession.builder if master is None else SparkSession.builder.master(master)
     for name, value in (settings | conf).items():
         builder = builder.config(name, value)
@@ -125,10 +128,18 @@ def _session(master: str | None, conf: dict[str, str], tell: Tell) -> Iterator[A
         spark.stop()
 
 
-def _answers(master: str) -> None:
-    """Raise when none of the machines of `spark://HOST:PORT,HOST:PORT` answers: Spark itself tries for minutes."""
+def _check(master: str) -> None:
+    """
+    Raise when Spark knows no master of this form, which it tells as if Java had not started, or when none of the machines of
+    `spark://HOST:PORT,HOST:PORT` answers, which it tries for minutes.
+    """
+    if not _MASTER.fullmatch(master):
+        raise TracekitError(
+            "spark.master",
+            f"expected a master such as spark://host:7077, yarn, k8s://https://host:6443 or local[4], got {master!r}",
+        )
     scheme, _, places = master.partition("://")
-    if scheme != "spark" or not places:
+    if scheme != "spark":
         return
     said = ""
     for place in places.split(","):

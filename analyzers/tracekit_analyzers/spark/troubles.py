@@ -45,8 +45,8 @@ _KNOWN = (
     ),
     _Trouble(
         r"JAVA_GATEWAY_EXITED|Java gateway process exited|JAVA_HOME is not set|No such file or directory: '(?P<what>[^']*java[^']*)'",
-        "spark.no_java",
-        "Java did not start: Spark needs Java 17 or newer; look at JAVA_HOME and at what Java said above",
+        "spark.not_started",
+        "Spark did not start: it needs Java 17 or newer; look at JAVA_HOME, at --conf, and at what it said above",
     ),
     _Trouble(
         r"Could not parse Master URL: '?(?P<what>[^'\n]*)'?",
@@ -121,7 +121,10 @@ def understood(error: BaseException) -> TracekitError:
             named = next((group for group in found.groups() if group), "")
             told = trouble.message.format(named, line=_line_around(text, found.start()))
             return TracekitError(trouble.code, told)
-    return TracekitError("spark.failed", f"Spark gave up: {_last_error(text)}")
+    return TracekitError(
+        "spark.failed",
+        f"Spark gave up: {_last_error(text)}; --conf spark.log.level=ERROR shows what it says itself",
+    )
 
 
 def _line_around(text: str, at: int) -> str:
