@@ -118,7 +118,10 @@ def _facts(state: TaskState, found: Plan, *, held: bool) -> list[tuple[str, str]
         "nobody" if found.owner is None else f"{found.owner} ({'alive' if held else 'its process has ended'})"
     )
     facts = [
-        ("status", "left behind: its process has ended" if _left_behind(state, held) else state_words(found.status)),
+        (
+            "status",
+            "left behind: its process has ended" if _left_behind(state, held) else state_words(found.status),
+        ),
         ("kept", kept),
         ("at risk", "; ".join(risky) or "nothing"),
         ("done, stays", ", ".join(found.done_effects)),
