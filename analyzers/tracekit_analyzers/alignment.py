@@ -23,7 +23,6 @@ class AlignStep:
     status: str
     input: str | None
     output: str | None
-    duration_ms: float | None = None
     wraps: bool = False
     """It wraps others: how it ended only repeats how they did."""
 
@@ -102,11 +101,11 @@ def _by_request(left: Sequence[AlignStep], right: Sequence[AlignStep]) -> Iterat
 
 
 def _by_place(left: Sequence[AlignStep], right: Sequence[AlignStep]) -> Iterator[Pair]:
-    keys = [step.place for step in left], [step.place for step in right]
     if len(left) + len(right) > _LONGEST:
-        keys = [], []
         yield from (Pair(step, None) for step in left)
         yield from (Pair(None, step) for step in right)
+        return
+    keys = [step.place for step in left], [step.place for step in right]
     for kind, a, b, c, d in SequenceMatcher(None, *keys, autojunk=False).get_opcodes():
         if kind == "equal":
             yield from map(Pair, left[a:b], right[c:d])
