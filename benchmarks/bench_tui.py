@@ -139,6 +139,9 @@ async def following(app: Explorer, path: Path) -> dict[str, float]:
         while writer.poll() is None:
             await asyncio.sleep(0.1)
         wall, cpu = time.time() - began, time.process_time() - cpu
+    app.following = False
+    while app.loading:
+        await asyncio.sleep(0.1)
     readings = app.controller.analysis.version - before
     return {
         "readings": readings,
