@@ -34,7 +34,9 @@ SECTIONS = (
         "Errors beside those",
         ("NotStorable", "Divergence", "LeaseLost", "LimitReached", "Conflict"),
     ),
-    Section("tracekit.model", "What a `Reply` and a failure class hold", ("ToolCall", "Usage", "RetryAdvice")),
+    Section(
+        "tracekit.model", "What a `Reply` and a failure class hold", ("ToolCall", "Usage", "RetryAdvice")
+    ),
     Section("tracekit.recording.recorder", "Record what has no decorator", ("recorder", "Recorder")),
     Section("tracekit.recording.open_step", "What `Recorder.begin` gives", ("OpenStep",)),
     Section("tracekit.recording.stream", "Streams", ("RecordedStream", "AsyncRecordedStream", "GatherText")),
