@@ -47,14 +47,16 @@ WORDS = (
     "the",
     "of",
 )
+LONG, SHORT = (30, 200), (2, 6)
+"""Words in a text: logs of 1,700 and of 530 bytes a step."""
 SUMMED = "select tool_name, error_type, count(*) as n, avg(duration_ms) as m, max(duration_ms) as x from {} group by all order by 1, 2"
 NARROW = "{tool_name: 'VARCHAR', error_type: 'VARCHAR', duration_ms: 'DOUBLE'}"
 
 
-def runs(seed: int) -> Iterator[list[dict[str, Any]]]:
-    """Runs without end, the same each time: a model asks, a tool answers, some calls are refused."""
+def runs(seed: int, *, words: tuple[int, int] = LONG) -> Iterator[list[dict[str, Any]]]:
+    """Runs without end, the same each time: a model asks, a tool answers, some calls are refused; texts of so many *words*."""
     chance = random.Random(seed)
-    texts = [" ".join(chance.choices(WORDS, k=chance.randint(30, 200))) for _ in range(400)]
+    texts = [" ".join(chance.choices(WORDS, k=chance.randint(*words))) for _ in range(400)]
     begun = START
     number = 0
     while True:
@@ -103,11 +105,11 @@ def _text(moment: datetime) -> str:
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
-def write_log(path: Path, *, least_bytes: int = 0, steps: int = 0) -> int:
+def write_log(path: Path, *, least_bytes: int = 0, steps: int = 0, words: tuple[int, int] = LONG) -> int:
     """A log of at least so many bytes or steps; its number of steps."""
     count = 0
     with path.open("wb", buffering=1 << 20) as out:
-        for run in runs(7):
+        for run in runs(7, words=words):
             if out.tell() >= least_bytes and count >= steps:
                 break
             for record in run:
@@ -193,6 +195,9 @@ def main() -> None:
         "--steps", type=int, default=1_000_000, help="steps of the log that is diagnosed (1,000,000)"
     )
     parser.add_argument("--only", choices=("query", "diagnosis"))
+    parser.add_argument(
+        "--short", action="store_true", help="a diagnosed log of short texts, a third of the size"
+    )
     parser.add_argument("--measure", nargs=2, metavar=("METHOD", "LOG"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.measure:
@@ -206,7 +211,7 @@ def main() -> None:
             print(json.dumps({"log": "query", "steps": count, "mib": path.stat().st_size >> 20}), flush=True)
             compared(("duckdb bare", "polars bare", "first query", "second query"), path)
         if options.only != "query":
-            count = write_log(path, steps=options.steps)
+            count = write_log(path, steps=options.steps, words=SHORT if options.short else LONG)
             print(
                 json.dumps({"log": "diagnosis", "steps": count, "mib": path.stat().st_size >> 20}), flush=True
             )

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tracekit.errors import TracekitError
+from tracekit_analyzers import database
 from tracekit_analyzers.engine import Engine
 
 Record = dict[str, Any]
@@ -444,3 +445,28 @@ def test_a_step_without_an_id_gets_the_same_one_whatever_is_read_beside_its_file
 
     assert found[0] == found[1]
     assert len({row[2] for row in found[0]}) == 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"a": 1, "b": {"c": 2.0}, "n": null, "l": [1, 2], "s": "x\\u00e9", "big": 12345678901234567890123, "f": 1e5}',
+        '{"a": 1, "b": 2, "a": 3}',
+        '{"": 1, "k\\"q": true, "a/b": "~"}',
+        "{}",
+    ],
+)
+def test_members_are_those_that_each_key_gives_by_itself(body: str, tmp_path: Path) -> None:
+    con = database.connect(tmp_path, 0)
+    one_by_one = (
+        "select key, cast(nullif(json_extract(body, pointer(key)), 'null'::json) as varchar) "
+        "from (select ?::json as body, unnest(json_keys(?::json)) as key)"
+    )
+
+    found = con.execute(
+        "select member.key, cast(nullif(member.value, 'null'::json) as varchar) from (select unnest(members_of(?::json)) as member)",
+        [body],
+    ).fetchall()
+
+    assert found == con.execute(one_by_one, [body, body]).fetchall()
+    con.close()

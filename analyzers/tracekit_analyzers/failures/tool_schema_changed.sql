@@ -9,9 +9,9 @@ WITH answers AS (
 ), known AS (
   SELECT * FROM numbered WHERE total >= 6
 ), typed AS MATERIALIZED (
-  SELECT k.trace_id, k.step_id, k.tool_name, k.total, e.key,
-    CASE WHEN e.type IN ('UBIGINT', 'BIGINT', 'DOUBLE', 'HUGEINT') THEN 'NUMBER' ELSE e.type END AS type
-  FROM known k, json_each(k.body) e
+  SELECT trace_id, step_id, tool_name, total, e.key AS key,
+    CASE WHEN json_type(e.value) IN ('UBIGINT', 'BIGINT', 'DOUBLE', 'HUGEINT') THEN 'NUMBER' ELSE coalesce(json_type(e.value), 'NULL') END AS type
+  FROM (SELECT trace_id, step_id, tool_name, total, unnest(members_of(body)) AS e FROM known)
 ), shapes AS (
   SELECT tool_name, key, any_value(total) AS total, count(*) AS seen, mode(type) FILTER (type <> 'NULL') AS usual, max(n) AS usual_seen
   FROM (SELECT *, count(*) OVER (PARTITION BY tool_name, key, type) AS n FROM typed) GROUP BY tool_name, key

@@ -21,10 +21,9 @@ with written as materialized (
   )
 ), members as materialized (
   -- The members of small objects are taken out one by one: json_tree joins each document with itself, at three times the cost.
-  select trace_id, step_id, seq, known_at, side, key, value, json_type(value) as type
-  from (select trace_id, step_id, seq, known_at, side, key, json_extract(body, pointer(key)) as value
-  from (select trace_id, step_id, seq, known_at, side, body, unnest(json_keys(body)) as key from documents
-    where shape = 'OBJECT' and size <= 4000))
+  select trace_id, step_id, seq, known_at, side, member.key as key, member.value as value, json_type(member.value) as type
+  from (select trace_id, step_id, seq, known_at, side, unnest(members_of(body)) as member from documents
+    where shape = 'OBJECT' and size <= 4000)
 ), nested as (
   select trace_id, step_id, seq, known_at, side, '$' || path_step(key) as top, value as body from members
   where type in ('OBJECT', 'ARRAY')

@@ -84,3 +84,7 @@ create or replace macro pointer(key) as '/' || replace(replace(key, '~', '~0'), 
 -- A key as one step of a JSON path, quoted as json_tree quotes it.
 create or replace macro path_step(key) as case when regexp_full_match(key, '[A-Za-z][A-Za-z0-9_]*') then '.' || key
   else '."' || replace(replace(key, '\', '\\'), '"', '\"') || '"' end;
+
+-- The members of a JSON object as a list of `key` and `value`, taken apart once; one that has a key twice is gone through key by key.
+create or replace macro members_of(body) as coalesce(map_entries(from_json(body, '"MAP(VARCHAR, JSON)"')),
+  list_transform(json_keys(body), lambda key: {'key': key, 'value': json_extract(body, pointer(key))}));

@@ -5,8 +5,9 @@ with good as (
 ), counts as (
   select tool_name, count(*) as n from good group by tool_name
 ), used as (
-  select tool_name, j.key, j.type, case when j.type = 'VARCHAR' and length(j.value) < 60 then j.value ->> '$' end as text
-  from good, json_each(good.input) j
+  select tool_name, member.key as key, coalesce(json_type(member.value), 'NULL') as type,
+    case when json_type(member.value) = 'VARCHAR' and length(member.value) < 60 then member.value ->> '$' end as text
+  from (select tool_name, unnest(members_of(input)) as member from good)
 )
 select tool_name, key, list(distinct type order by type) as types, count(*) as present, any_value(counts.n) as calls,
   approx_count_distinct(text) as distinct_texts, count(text) as texts,
