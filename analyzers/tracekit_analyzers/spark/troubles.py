@@ -31,7 +31,7 @@ _KNOWN = (
     _Trouble(
         r"No module named '(?P<what>[\w.]+)'|No module named (?P<other>[\w.]+)",
         "spark.no_package",
-        f"the Python of the executors has no {{0}}: tracekit-agents[analyzers] and pyarrow have to be installed there; {_HELP}",
+        f"the Python of the executors has no {{0}}: pip install 'tracekit-agents[analyzers]' pyarrow, on every one of them; {_HELP}",
     ),
     _Trouble(
         r"PYTHON_VERSION_MISMATCH|different minor version|have different minor versions",
