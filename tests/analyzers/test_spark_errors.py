@@ -97,7 +97,7 @@ def test_executors_without_the_package_are_told(log: Path, tmp_path: Path) -> No
 
     run = analyzed(log, "--master", "local[1]", PYSPARK_PYTHON=str(python), PYTHONPATH="")
 
-    assert "have to be installed there; see docs/operations.md" in told(run)
+    assert "on every one of them; see docs/operations.md" in told(run)
 
 
 @needs_spark
