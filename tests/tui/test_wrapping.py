@@ -83,14 +83,3 @@ def test_a_step_that_is_no_call_and_answered_nothing_says_so() -> None:
     assert "answered nothing that was recorded" in "\n".join(
         plain(line) for line in PLAIN_TABS["diff"](bare, 60)
     )
-
-
-async def test_where_nothing_matches_nothing_is_said_of_a_trace_that_is_not_in_the_list() -> None:
-    async with explorer(FakeAnalysis(traces=3)) as (app, pilot):
-        assert "1,200 tokens" in screen_text(app)
-        await press(pilot, "slash", "z", "z", "enter")
-        assert "no trace matches /zz" in screen_text(app)
-        assert "1,200 tokens" not in screen_text(app)
-
-        await press(pilot, "escape")
-        assert "1,200 tokens" in screen_text(app)
