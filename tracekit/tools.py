@@ -23,6 +23,7 @@ from tracekit.modules import home_of, loaded_module
 
 if TYPE_CHECKING:
     from tracekit.arguments import ArgumentSchema
+    from tracekit.recording.ending import StepBlock
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -365,30 +366,19 @@ def _warn_unbooked(name: str) -> None:
 
 
 def _observe(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    step = _begin(called, args, kwargs)
-    try:
-        with step.active():
-            value = called.function(*args, **kwargs)
-    except BaseException as error:
-        step.finish(_status_of(called, error), error=error)
-        raise
-    step.finish(StepStatus.OK, output=value)
-    return value
+    with _begun(called, args, kwargs) as block:
+        block.output = called.function(*args, **kwargs)
+    return block.output
 
 
 async def _observe_async(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    step = _begin(called, args, kwargs)
-    try:
-        with step.active():
-            value = await called.function(*args, **kwargs)
-    except BaseException as error:
-        step.finish(_status_of(called, error), error=error)
-        raise
-    step.finish(StepStatus.OK, output=value)
-    return value
+    with _begun(called, args, kwargs) as block:
+        block.output = await called.function(*args, **kwargs)
+    return block.output
 
 
-def _begin(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _begun(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> StepBlock:
+    from tracekit.recording.ending import StepBlock
     from tracekit.recording.recorder import recorder
 
     try:
@@ -398,7 +388,7 @@ def _begin(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     policy = called.policy
     effect = {"risk": policy.effect.value, "idempotent": policy.idempotent, "key": None, "status": None}
     is_read = policy.effect is EffectRisk.READ
-    return recorder().begin(
+    step = recorder().begin(
         StepKind.TOOL,
         called.name,
         tool_name=called.name,
@@ -407,6 +397,7 @@ def _begin(called: Tool[Any, Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         effect=None if is_read else effect,
         attributes=policy.declared,
     )
+    return StepBlock(step, status_of=functools.partial(_status_of, called))
 
 
 def _status_of(called: Tool[Any, Any], error: BaseException) -> StepStatus:

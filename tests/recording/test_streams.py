@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import gc
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -164,3 +165,113 @@ def test_a_thread_that_nothing_was_carried_into_is_marked_and_not_guessed(steps:
     assert told["stray"]["parent_step_id"] is None
     assert told["stray"]["attributes"]["tracekit.no_context"] == "thread"
     assert "attributes" not in told["run"]
+
+
+def test_a_stream_takes_its_source_along_when_its_block_ends(steps: Steps) -> None:
+    ended: list[str] = []
+
+    def source() -> Iterator[str]:
+        try:
+            yield from words()
+        finally:
+            ended.append("closed")
+
+    with RecordedStream(source(), recorder().begin("model", "ask")) as stream:
+        next(stream)
+
+    assert ended == ["closed"]
+    (step,) = steps()
+    assert step["status"] == "abandoned"
+
+
+async def test_an_async_stream_takes_its_source_along_when_its_block_ends(steps: Steps) -> None:
+    ended: list[str] = []
+
+    async def source() -> AsyncIterator[str]:
+        try:
+            yield "half"
+            yield "whole"
+        finally:
+            ended.append("closed")
+
+    async with AsyncRecordedStream(source(), recorder().begin("model", "ask")) as stream:
+        await anext(stream)
+
+    assert ended == ["closed"]
+    (step,) = steps()
+    assert step["status"] == "abandoned"
+
+
+def test_a_client_that_takes_an_error_at_the_end_of_its_block_still_does(steps: Steps) -> None:
+    class Forgiving(list[str]):
+        def __enter__(self) -> Forgiving:
+            return self
+
+        def __exit__(self, *error: object) -> bool:
+            return True
+
+    with RecordedStream(Forgiving(["a"]), recorder().begin("model", "ask")):
+        raise ValueError("the reader broke")
+
+    (step,) = steps()
+    assert (step["status"], step["error_message"]) == ("error", "the reader broke")
+
+
+def test_a_stream_is_not_copied(home: Path) -> None:
+    stream = RecordedStream(words(), recorder().begin("model", "ask"))
+
+    with pytest.raises(TypeError, match="it is read once"):
+        copy.copy(stream)
+
+
+def test_a_generator_whose_cleaning_up_fails_ends_its_step(steps: Steps) -> None:
+    @tracekit.step("stubborn")
+    def stubborn() -> Iterator[int]:
+        try:
+            yield 1
+        finally:
+            yield 2
+
+    running = stubborn()
+    next(running)
+    with pytest.raises(RuntimeError, match="ignored GeneratorExit"):
+        running.close()  # type: ignore[attr-defined]
+
+    (step,) = steps()
+    assert (step["status"], step["error_type"]) == ("error", "RuntimeError")
+
+
+async def test_an_async_generator_whose_cleaning_up_fails_ends_its_step(steps: Steps) -> None:
+    @tracekit.step("stubborn")
+    async def stubborn() -> AsyncIterator[int]:
+        try:
+            yield 1
+        finally:
+            raise OSError("the connection would not close")
+
+    running = stubborn()
+    await anext(running)
+    with pytest.raises(OSError, match="would not close"):
+        await running.aclose()  # type: ignore[attr-defined]
+
+    (step,) = steps()
+    assert (step["status"], step["error_type"]) == ("error", "OSError")
+
+
+def test_a_step_used_twice_does_not_show_the_result_of_the_first_time_again(steps: Steps) -> None:
+    load = tracekit.step("load")
+    with load as first:
+        first.result("A-1024")
+    with load:
+        pass
+
+    one, two = steps()
+    assert one["output_snapshot"] == "A-1024"
+    assert "output_snapshot" not in two
+
+
+def test_a_step_without_parentheses_says_how_to_write_it() -> None:
+    with pytest.raises(tracekit.TracekitError, match=r"write @step\(\)"):
+
+        @tracekit.step  # type: ignore[arg-type]
+        def load() -> None: ...

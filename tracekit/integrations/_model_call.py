@@ -18,8 +18,8 @@ from tracekit.integrations._dialects import Answer, Dialect, total
 from tracekit.integrations._sse import Events
 from tracekit.model import StepKind, StepStatus
 from tracekit.recording import semconv
+from tracekit.recording.ending import finish_with
 from tracekit.recording.failure import ToldError
-from tracekit.recording.generators import finish_with
 from tracekit.recording.open_step import CURRENT_STEP, OpenStep
 from tracekit.recording.recorder import recorder
 

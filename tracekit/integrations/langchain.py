@@ -23,8 +23,8 @@ from tracekit import tools
 from tracekit.errors import TracekitError
 from tracekit.integrations._patching import Patches, client
 from tracekit.model import StepKind
+from tracekit.recording.ending import StepBlock, finish_with
 from tracekit.recording.failure import ToldError
-from tracekit.recording.generators import finish_with
 from tracekit.recording.recorder import recorder
 
 _patches = Patches()
@@ -144,15 +144,9 @@ def _sync_function(original: Callable[..., Any]) -> Callable[..., Any]:
         if _is_ours(self.func if hasattr(self, "func") else None):
             with tools.carrying_out(call.call_id):
                 return original(self, *args, **kwargs)
-        step = _begin(call, _received(self, args, kwargs))
-        try:
-            with step.active():
-                value = original(self, *args, **kwargs)
-        except BaseException as error:
-            finish_with(step, error)
-            raise
-        step.finish(output=value)
-        return value
+        with StepBlock(_begin(call, _received(self, args, kwargs))) as block:
+            block.output = original(self, *args, **kwargs)
+        return block.output
 
     _run.__tracekit__ = True  # type: ignore[attr-defined]  # so that no class is wrapped twice
     return _run
@@ -167,15 +161,9 @@ def _async_function(original: Callable[..., Any]) -> Callable[..., Any]:
         if _is_ours(getattr(self, "coroutine", None)):
             with tools.carrying_out(call.call_id):
                 return await original(self, *args, **kwargs)
-        step = _begin(call, _received(self, args, kwargs))
-        try:
-            with step.active():
-                value = await original(self, *args, **kwargs)
-        except BaseException as error:
-            finish_with(step, error)
-            raise
-        step.finish(output=value)
-        return value
+        with StepBlock(_begin(call, _received(self, args, kwargs))) as block:
+            block.output = await original(self, *args, **kwargs)
+        return block.output
 
     _arun.__tracekit__ = True  # type: ignore[attr-defined]  # so that no class is wrapped twice
     return _arun

@@ -16,8 +16,8 @@ from opentelemetry import trace
 
 from tracekit.integrations._patching import Patches, client
 from tracekit.model import StepKind, StepStatus
+from tracekit.recording.ending import finish_with
 from tracekit.recording.failure import ToldError
-from tracekit.recording.generators import finish_with
 from tracekit.recording.open_step import CURRENT_STEP, OpenStep
 from tracekit.recording.recorder import recorder
 from tracekit.tools import take_call_id

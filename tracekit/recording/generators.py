@@ -11,21 +11,8 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from functools import partial
 from typing import Any
 
-from tracekit.model import StepStatus
+from tracekit.recording.ending import StepBlock
 from tracekit.recording.open_step import OpenStep
-from tracekit.recording.step_lines import NOT_GIVEN
-
-
-def finish_with(
-    step: OpenStep, error: BaseException | None, *, output: Any = NOT_GIVEN, **fields: Any
-) -> None:
-    """End *step* as its block ended: well, with *error*, or left early."""
-    if error is None:
-        step.finish(output=output, **fields)
-    elif isinstance(error, GeneratorExit):
-        step.finish(StepStatus.ABANDONED, output=output, **fields)
-    else:
-        step.finish(StepStatus.ERROR, output=output, error=error, **fields)
 
 
 def driven(inner: Generator[Any, Any, Any], step: OpenStep) -> Generator[Any, Any, Any]:
@@ -47,9 +34,9 @@ def driven(inner: Generator[Any, Any, Any], step: OpenStep) -> Generator[Any, An
         step.finish(output=stop.value, attributes={"tracekit.items": count})
         return stop.value
     except BaseException as error:
-        with step.active():
+        with StepBlock(step, attributes={"tracekit.items": count}) as cleaning:
+            cleaning.error = error
             inner.close()
-        finish_with(step, error, attributes={"tracekit.items": count})
         raise
 
 
@@ -74,7 +61,7 @@ async def driven_async(
     except StopAsyncIteration:
         step.finish(attributes={"tracekit.items": count})
     except BaseException as error:
-        with step.active():
+        with StepBlock(step, attributes={"tracekit.items": count}) as cleaning:
+            cleaning.error = error
             await inner.aclose()
-        finish_with(step, error, attributes={"tracekit.items": count})
         raise

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
-import re
-import socket
-import sys
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 
-from tracekit import clock
+from tracekit import clock, machine
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,29 +27,8 @@ class ProcessIdentity:
 def new_identity() -> ProcessIdentity:
     """The identity of this process, with a fresh id."""
     return ProcessIdentity(
-        clock.current().random_hex(16), os.getpid(), socket.gethostname(), boot_id(), clock.now_ns()
+        clock.current().random_hex(16), os.getpid(), machine.host(), machine.boot_id(), clock.now_ns()
     )
-
-
-@lru_cache(maxsize=1)
-def boot_id() -> str:
-    """Id of this start of the machine; empty where the system does not tell one."""
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return _boot_time_of_macos()
-
-
-def _boot_time_of_macos() -> str:
-    if sys.platform != "darwin":
-        return ""
-    import subprocess
-
-    told = subprocess.run(
-        ["/usr/sbin/sysctl", "-n", "kern.boottime"], capture_output=True, text=True, check=False
-    )
-    found = re.search(r"sec = (\d+)", told.stdout)
-    return f"boot-{found[1]}" if found else ""
 
 
 @lru_cache(maxsize=1)

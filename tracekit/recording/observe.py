@@ -13,8 +13,10 @@ from collections.abc import AsyncIterator, Callable, Generator, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
+from tracekit.errors import TracekitError
 from tracekit.model import StepKind
-from tracekit.recording.generators import driven, driven_async, finish_with
+from tracekit.recording.ending import StepBlock
+from tracekit.recording.generators import driven, driven_async
 from tracekit.recording.open_step import OpenStep
 from tracekit.recording.recorder import recorder
 from tracekit.recording.spans import StepRef
@@ -35,26 +37,34 @@ class step:
         name: Names the step; a decorated function gives its own where it is left out.
         kind: `step` for a piece of work; `agent`, `model` and `tool` are the other useful ones.
         fields: Any other argument of `Recorder.begin`, such as `agent="planner"` or `depends_on=[...]`.
+
+    Raises:
+        TracekitError: `step.name`: *name* is no text, as for `@step` without parentheses.
     """
 
     def __init__(
         self, name: str | None = None, *, kind: StepKind | str = StepKind.STEP, **fields: Any
     ) -> None:
+        if name is not None and not isinstance(name, str):
+            raise TracekitError(
+                "step.name",
+                f'expected the name of a step, got {name!r}; write @step() or @step("name") above a function',
+            )
         self._name = name
         self._kind = kind
         self._fields = fields
         self._open: OpenStep | None = None
-        self._block: Any = None
-        self._output: Any = NOT_GIVEN
+        self._block: StepBlock | None = None
 
     @property
     def ref(self) -> StepRef | None:
-        """Names the open step (`StepRef`); None outside the block."""
+        """Names the step of the block (`StepRef`), also after it has ended; None before."""
         return self._open.ref if self._open else None
 
     def result(self, output: Any) -> None:
-        """Tell what came out; shown as the output of the step."""
-        self._output = output
+        """Tell what came out of the block; shown as the output of the step."""
+        if self._block is not None:
+            self._block.output = output
 
     def note(self, **attributes: Any) -> None:
         """Add attributes to the step."""
@@ -63,7 +73,7 @@ class step:
 
     def __enter__(self) -> step:
         self._open = self._begin(self._name or "step", NOT_GIVEN)
-        self._block = self._open.active()
+        self._block = StepBlock(self._open)
         self._block.__enter__()
         return self
 
@@ -71,9 +81,7 @@ class step:
         self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
     ) -> None:
         if self._block is not None:
-            self._block.__exit__(None, None, None)
-        if self._open is not None:
-            finish_with(self._open, error, output=self._output)
+            self._block.__exit__(kind, error, stack)
 
     async def __aenter__(self) -> step:
         return self.__enter__()
@@ -102,30 +110,18 @@ class step:
     def _plain(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         @functools.wraps(function)
         def recorded(*args: Any, **kwargs: Any) -> Any:
-            opened = self._begin(name, arguments(function, args, kwargs))
-            try:
-                with opened.active():
-                    result = function(*args, **kwargs)
-            except BaseException as error:
-                finish_with(opened, error)
-                raise
-            opened.finish(output=result)
-            return result
+            with StepBlock(self._begin(name, arguments(function, args, kwargs))) as block:
+                block.output = function(*args, **kwargs)
+            return block.output
 
         return recorded
 
     def _coroutine(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         @functools.wraps(function)
         async def recorded(*args: Any, **kwargs: Any) -> Any:
-            opened = self._begin(name, arguments(function, args, kwargs))
-            try:
-                with opened.active():
-                    result = await function(*args, **kwargs)
-            except BaseException as error:
-                finish_with(opened, error)
-                raise
-            opened.finish(output=result)
-            return result
+            with StepBlock(self._begin(name, arguments(function, args, kwargs))) as block:
+                block.output = await function(*args, **kwargs)
+            return block.output
 
         return recorded
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from tracekit import clock
 from tracekit.model import StepStatus
 from tracekit.recording import semconv
-from tracekit.recording.generators import finish_with
+from tracekit.recording.ending import finish_with
 from tracekit.recording.open_step import OpenStep
 
 T = TypeVar("T")
@@ -83,113 +83,131 @@ class _Watch:
             finish_with(self._step, error, attributes=attributes, **fields)
 
 
-class RecordedStream(Generic[T]):
+class _Reading:
+    """The block of one read: the step is current in the client's code, and ends with the stream or its error."""
+
+    __slots__ = ("_active", "_watch")
+
+    def __init__(self, step: OpenStep, watch: _Watch) -> None:
+        self._active = step.active()
+        self._watch = watch
+
+    def __enter__(self) -> None:
+        self._active.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
+    ) -> None:
+        self._active.__exit__(None, None, None)
+        if error is not None:
+            self._watch.end(None if isinstance(error, StopIteration | StopAsyncIteration) else error)
+
+
+class _Stream:
+    """What both kinds of stream share: whom they stand for, and that dropping one ends its step."""
+
+    def __init__(self, source: Any, step: OpenStep, gather: Gather | None) -> None:
+        self._source = source
+        self._step = step
+        self._watch = _Watch(step, gather)
+
+    def _reading(self) -> _Reading:
+        return _Reading(self._step, self._watch)
+
+    def _left(self, error: BaseException | None = None) -> None:
+        """End the step of a stream that was not read to its end: `abandoned`, unless it is by *error*."""
+        self._watch.end(error, None if error else StepStatus.ABANDONED)
+
+    def _theirs(self, *names: str) -> Callable[..., Any] | None:
+        """The first of the methods *names* that the client's stream has."""
+        return next((found for name in names if (found := getattr(self._source, name, None))), None)
+
+    def __getattr__(self, name: str) -> Any:
+        if "_source" not in self.__dict__:
+            raise AttributeError(name)  # `__init__` did not get that far
+        return getattr(self._source, name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            f"a {type(self).__name__} can't be copied or pickled: it is read once; gather what it gives"
+        )
+
+    def __del__(self) -> None:
+        if "_watch" in self.__dict__:
+            self._left()
+
+
+class RecordedStream(_Stream, Generic[T]):
     """Stands for the client's stream: iterates it, and gives on every other attribute of it."""
 
     def __init__(self, chunks: Iterable[T], step: OpenStep, *, gather: Gather | None = None) -> None:
-        self._source = chunks
+        super().__init__(chunks, step, gather)
         self._chunks = iter(chunks)
-        self._step = step
-        self._watch = _Watch(step, gather)
 
     def __iter__(self) -> Iterator[T]:
         return self
 
     def __next__(self) -> T:
-        try:
-            with self._step.active():
-                chunk = next(self._chunks)
-        except StopIteration:
-            self._watch.end(None)
-            raise
-        except BaseException as error:
-            self._watch.end(error)
-            raise
+        with self._reading():
+            chunk = next(self._chunks)
         self._watch.saw(chunk)
         return chunk
 
     def close(self) -> None:
         """Close the client's stream; one that was not read to its end is `abandoned`."""
-        self._watch.end(None, StepStatus.ABANDONED)
-        close = getattr(self._source, "close", None)
-        if close is not None:
+        self._left()
+        if close := self._theirs("close"):
             close()
 
     def __enter__(self) -> RecordedStream[T]:
-        enter = getattr(self._source, "__enter__", None)
-        if enter is not None:
+        if enter := self._theirs("__enter__"):
             enter()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
-    ) -> None:
-        self._watch.end(error, None if error else StepStatus.ABANDONED)
-        leave = getattr(self._source, "__exit__", None)
-        if leave is not None:
-            leave(kind, error, stack)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._source, name)
-
-    def __del__(self) -> None:
-        watch = self.__dict__.get("_watch")
-        if watch is not None:
-            watch.end(None, StepStatus.ABANDONED)
+    ) -> bool | None:
+        self._left(error)
+        if leave := self._theirs("__exit__"):
+            return bool(leave(kind, error, stack))
+        self.close()
+        return None
 
 
-class AsyncRecordedStream(Generic[T]):
+class AsyncRecordedStream(_Stream, Generic[T]):
     """As `RecordedStream`, for `async for`."""
 
     def __init__(self, chunks: AsyncIterable[T], step: OpenStep, *, gather: Gather | None = None) -> None:
-        self._source = chunks
+        super().__init__(chunks, step, gather)
         self._chunks = aiter(chunks)
-        self._step = step
-        self._watch = _Watch(step, gather)
 
     def __aiter__(self) -> AsyncIterator[T]:
         return self
 
     async def __anext__(self) -> T:
-        try:
-            with self._step.active():
-                chunk = await anext(self._chunks)
-        except StopAsyncIteration:
-            self._watch.end(None)
-            raise
-        except BaseException as error:
-            self._watch.end(error)
-            raise
+        with self._reading():
+            chunk = await anext(self._chunks)
         self._watch.saw(chunk)
         return chunk
 
     async def close(self) -> None:
         """Close the client's stream; one that was not read to its end is `abandoned`."""
-        self._watch.end(None, StepStatus.ABANDONED)
-        close = getattr(self._source, "close", None) or getattr(self._source, "aclose", None)
-        if close is not None:
+        self._left()
+        if close := self._theirs("close", "aclose"):
             await close()
 
     aclose = close
 
     async def __aenter__(self) -> AsyncRecordedStream[T]:
-        enter = getattr(self._source, "__aenter__", None)
-        if enter is not None:
+        if enter := self._theirs("__aenter__"):
             await enter()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
-    ) -> None:
-        self._watch.end(error, None if error else StepStatus.ABANDONED)
-        leave = getattr(self._source, "__aexit__", None)
-        if leave is not None:
-            await leave(kind, error, stack)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._source, name)
-
-    def __del__(self) -> None:
-        watch = self.__dict__.get("_watch")
-        if watch is not None:
-            watch.end(None, StepStatus.ABANDONED)
+    ) -> bool | None:
+        self._left(error)
+        if leave := self._theirs("__aexit__"):
+            return bool(await leave(kind, error, stack))
+        await self.close()
+        return None
