@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 import tracekit
 from tracekit.durable.api import decide, pending_reviews, plan
+from tracekit.durable.bodies import blob
 from tracekit.durable.owning import ownership
+from tracekit.durable.reply import ToolCall
 from tracekit.errors import Conflict, Divergence, NotStorable, TracekitError
 from tracekit.model import EffectStatus, StepStatus, TaskStatus
 from tracekit.store.contract import TaskState
@@ -156,6 +159,37 @@ def test_edited_arguments_are_dispatched_under_a_key_of_their_own(faults: Faults
     old, new = sorted(state_of("t").effects, key=lambda row: row.call_no)
     assert (old.status, new.status) == (EffectStatus.SKIPPED, EffectStatus.SUCCESS)
     assert old.key != new.key
+
+
+@tracekit.task
+def told_by_a_model(run: tracekit.Run) -> Any:
+    call = ToolCall("call-1", "pay", '{"amount": 5}')
+    (answer,) = run.tools([call])
+    return answer
+
+
+@pytest.mark.parametrize(
+    "start", [lambda: once.start("pay", task_id="t"), lambda: told_by_a_model.start(task_id="t")]
+)
+def test_edited_arguments_that_do_not_fit_are_laid_before_a_person_again(
+    faults: Faults, start: Callable[[], Any]
+) -> None:
+    faults.drop_answer(pay)
+    with pytest.raises(tracekit.RequiresReview) as stop:
+        start()
+    store, unfit = ownership().store, blob({"amount": "five"})
+    store.decide(stop.value.review_id, decision="edit", by="ann", args_digest=state_of("t").reviews[0].args_digest, payload=unfit, now_ms=1)  # fmt: skip
+
+    with pytest.raises(
+        tracekit.RequiresReview, match="ann decided `edit`, but the arguments of tool 'pay'"
+    ) as again:
+        tracekit.resume("t")
+
+    assert again.value.review_id != stop.value.review_id
+    assert [entry[2] for entry in world] == [5]
+    decide(again.value.review_id, "edit", by="ann", arguments={"amount": 7})
+    tracekit.resume("t")
+    assert [entry[2] for entry in world] == [5, 7]
 
 
 def test_an_aborted_task_never_runs_again(faults: Faults) -> None:
@@ -383,7 +417,7 @@ def test_other_arguments_at_the_same_place_stop_for_review() -> None:
     with pytest.raises(RuntimeError):
         drifts.start(task_id="t")
 
-    with pytest.raises(Divergence, match="place 1"):
+    with pytest.raises(Divergence, match="call 1"):
         tracekit.resume("t")
     assert len(world) == 1
     assert [row.reason for row in pending_reviews(task_id="t")] == ["divergence"]
@@ -431,7 +465,7 @@ def test_a_step_that_is_not_critical_is_skipped_and_put_on_the_to_do_list(
 
     assert tells.start(task_id="t") is None
     assert [row.status for row in state_of("t").steps] == [StepStatus.SKIPPED]
-    assert plan("t").todo == ("tell at 1",)
+    assert plan("t").todo == ("call 1 (tell)",)
 
 
 def test_undo_runs_in_reverse_order_and_lists_what_is_left_in_place(faults: Faults) -> None:

@@ -14,6 +14,7 @@ import orjson
 
 from tracekit.durable.decide import Action, Facts, Verdict
 from tracekit.durable.ledger import KEY_WINDOW_S, Call
+from tracekit.durable.places import named_call
 from tracekit.durable.requests import Dispatch, Op, Raised, Sleep, dispatch
 from tracekit.durable.reviewing import review_row
 from tracekit.durable.session import now_ms
@@ -121,10 +122,15 @@ def question_about_unknown(call: Call, settled: Settled) -> ReviewRow:
         call.session,
         place=call.place,
         reason="effect.unknown",
-        break_point=f"step {call.place}, {call.tool.name}",
+        break_point=named_call(call.place, call.tool.name),
         why=f"{call.tool.name} was sent and no answer was recorded; {tried}, so it may or may not have happened.",
         recommendation=f"look at the service behind {call.tool.name}, then decide `done` with its result or `retry`",
         args_digest=call.args_digest,
         effect_key=call.key,
-        details={"tool": call.tool.name, "arguments": call.named, "risk": call.tool.policy.effect.value},
+        details=asked_about(call),
     )
+
+
+def asked_about(call: Call) -> dict[str, Any]:
+    """What a person sees of the call that a question is about."""
+    return {"tool": call.tool.name, "arguments": call.named, "risk": call.tool.policy.effect.value}

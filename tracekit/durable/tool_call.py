@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import orjson
+
+from tracekit.arguments import BadArguments
 from tracekit.durable.attempts import Ended, attempt
 from tracekit.durable.bodies import stored
 from tracekit.durable.carried import ask_about_carried, carried_for, is_answer, settled_by, take_over
@@ -16,10 +19,11 @@ from tracekit.durable.errors_stored import error_to_json
 from tracekit.durable.journal import finished_result, is_finished, mark_escaped
 from tracekit.durable.ledger import Call, make_call, move, step_row
 from tracekit.durable.limit_checks import check_limits
+from tracekit.durable.places import named_call
 from tracekit.durable.requests import Op, commit
-from tracekit.durable.reviewing import diverged
+from tracekit.durable.reviewing import diverged, review_row, stop_for_review
 from tracekit.durable.session import Session, event, now_ms
-from tracekit.durable.settle import decision
+from tracekit.durable.settle import asked_about, decision
 from tracekit.durable.trail import effect_fields, end_lost
 from tracekit.errors import NotStorable, TracekitError
 from tracekit.model import EffectStatus, StepStatus
@@ -94,10 +98,31 @@ def _with_edits(call: Call) -> Op[Call]:
                 recorded=f"{call.tool.name} with arguments {review.args_digest}, which a person edited",
                 asked=f"{call.tool.name} with arguments {call.args_digest}",
             )
-        values = call.tool.arguments.fitted(call.session.body(review.payload or ""))
+        try:
+            values = call.tool.arguments.fitted(call.session.body(review.payload or ""))
+        except BadArguments as error:
+            if review.status == "decided":
+                yield from _ask_again(call, review, error)
+            continue
         edited = make_call(call.session, call.place, call.tool, values, call_no=number * EDITED_CALL_NO + 1)
         call = replace(edited, raw=call.raw, call_id=call.call_id)
     return call
+
+
+def _ask_again(call: Call, review: ReviewRow, error: BadArguments) -> Op[None]:
+    """Stop for a person: the arguments that *review* gave do not fit, and a model that heard of it might pay anew."""
+    row = review_row(
+        call.session,
+        place=call.place,
+        reason=review.reason,
+        break_point=named_call(call.place, call.tool.name),
+        why=f"{orjson.loads(review.panel)['reason']} {review.decided_by} decided `edit`, but the {error}",
+        recommendation="decide `edit` again with all arguments by name, or another answer",
+        args_digest=call.args_digest,
+        effect_key=review.effect_key,
+        details=asked_about(call),
+    )
+    yield from stop_for_review(call.session, row, writes=(UseReview(review.review_id),))
 
 
 def _compare(call: Call, row: StepRow) -> Op[None]:
