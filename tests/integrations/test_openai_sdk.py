@@ -151,6 +151,50 @@ def test_calls_in_a_stream_keep_the_text_that_the_model_wrote(
     assert step["usage"] == {"input_tokens": 3, "output_tokens": 4}
 
 
+def test_calls_without_a_number_are_told_apart_by_their_place(
+    client: Any, provider: Any, answer: Any, steps: Any
+) -> None:
+    calls = [{"index": None, "id": f"call_{n}", "function": {"name": name, "arguments": "{}"}}
+             for n, name in enumerate(("find_order", "refund"))]  # fmt: skip
+    provider.answers(answer(events=[chunk({"tool_calls": calls}), chunk({}, "tool_calls"), event("[DONE]")]))
+
+    list(client.chat.completions.create(model="m", messages=MESSAGES, stream=True))
+
+    (step,) = steps()
+    assert [(call["call_id"], call["name"]) for call in step["asked"]] == [
+        ("call_0", "find_order"),
+        ("call_1", "refund"),
+    ]
+
+
+def test_usage_that_is_no_number_leaves_stream_and_text_as_they_are(
+    client: Any, provider: Any, answer: Any, steps: Any
+) -> None:
+    usage = chunk({}, "stop", usage={"prompt_tokens": "3", "completion_tokens": 4, "total_tokens": None})
+    provider.answers(answer(events=[*TEXT_STREAM[:3], usage, event("[DONE]")]))
+
+    assert len(list(client.chat.completions.create(model="m", messages=MESSAGES, stream=True))) == 4
+
+    (step,) = steps()
+    assert (step["status"], step["model_raw_output"]) == ("ok", "Grüß dich.")
+    assert step["usage"] == {"output_tokens": 4}
+
+
+def test_a_stream_that_adds_up_to_nothing_we_know_reaches_its_reader_whole(
+    client: Any, provider: Any, answer: Any, steps: Any
+) -> None:
+    calls = [
+        {"index": index, "id": "c", "function": {"name": "refund", "arguments": "{}"}} for index in (0, "1")
+    ]
+    provider.answers(answer(events=[chunk({"tool_calls": calls}), chunk({}, "stop"), event("[DONE]")]))
+
+    assert len(list(client.chat.completions.create(model="m", messages=MESSAGES, stream=True))) == 2
+
+    (step,) = steps()
+    assert step["status"] == "ok"
+    assert "TypeError" in step["attributes"]["tracekit.gather_error"]
+
+
 @pytest.mark.parametrize("how", ["close", "with", "drop"])
 def test_a_stream_that_is_left_early_is_one_abandoned_step_with_what_came(
     client: Any, provider: Any, answer: Any, steps: Any, how: str

@@ -101,7 +101,8 @@ def total(parts: Sequence[Usage | None]) -> Usage | None:
 
 
 def _sum(values: Sequence[Any]) -> Any:
-    there = [value for value in values if value is not None]
+    """The sum of the numbers among *values*; None when there is none: some services write other things there."""
+    there = [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
     return sum(there) if there else None
 
 
@@ -109,10 +110,9 @@ def usage(found: Any, inputs: Sequence[str], outputs: Sequence[str]) -> Usage | 
     """The usage object of an answer; several names on one side are added up."""
     if not isinstance(found, Mapping):
         return None
-    cost = found.get("cost")
     made = Usage(
         _sum([found.get(name) for name in inputs]),
         _sum([found.get(name) for name in outputs]),
-        cost if isinstance(cost, int | float) else None,
+        _sum([found.get("cost")]),
     )
     return None if made == Usage() else made

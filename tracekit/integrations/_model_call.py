@@ -61,7 +61,8 @@ class ModelCall:
     def _read(self, body: bytes) -> Answer:
         try:
             return self._dialect.answer(body)
-        except (ValueError, TypeError, KeyError, AttributeError, IndexError) as problem:
+        except Exception as problem:
+            # an answer of a form that we don't know is the client's to judge
             return Answer(texts=[body.decode("utf-8", "replace")], error=("unreadable_answer", repr(problem)))
 
     def _watch(self, response: Any) -> StreamWatch:
@@ -206,13 +207,19 @@ class StreamWatch:
                 attributes[semconv.FIRST_CHUNK_S] = self._first_s
             if error is None and status is None and not self._gathered.is_complete:
                 attributes["tracekit.stream_incomplete"] = True
+        answer = self._answer()
         if self._trouble:
             attributes["tracekit.gather_error"] = self._trouble
-        self._call.end(error, self._answer(), status=status, attributes=attributes)
+        self._call.end(error, answer, status=status, attributes=attributes)
 
     def _answer(self) -> Answer:
         if self._events is not None:
-            return self._gathered.answer()
+            try:
+                return self._gathered.answer()
+            except Exception as problem:
+                # here too: the client is reading, and is to have its last chunk
+                self._trouble = repr(problem)
+                return Answer()
         body = b"".join(self._body)
         return self._call._read(body) if body else Answer()
 

@@ -92,7 +92,8 @@ class ChatStream:
                 self._texts.setdefault(name, []).append(delta[name])
         for position, part in enumerate(delta.get("tool_calls") or ()):
             empty = {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
-            call = self._calls.setdefault(part.get("index", position), empty)
+            index = part.get("index")
+            call = self._calls.setdefault(position if index is None else index, empty)
             call["id"] = part.get("id") or call["id"]
             function = part.get("function") or {}
             call["function"]["name"] += function.get("name") or ""
