@@ -171,7 +171,7 @@ def test_going_back_to_a_step_shows_what_was_done_since_and_asks(shell: Shell) -
     told = shell.run("plan", "t", "--from", "1", "--format", "json")
     assert told.returncode == 0
     plan = json.loads(told.stdout)
-    assert (plan["action"], plan["effects"][0]["tool"], plan["again"]) == ("restore", "pay", ["pay at 1"])
+    assert (plan["action"], plan["effects"][0]["tool"], plan["again"]) == ("restore", "pay", ["call 1 (pay)"])
     judged = shell.run("plan", "t", "--from", "1", "--failure", "context.truncated", "--format", "json")
     assert json.loads(judged.stdout)["rule_id"] == "context.restore"
     looped = shell.run("plan", "t", "--from", "1", "--failure", "orchestration.loop")
@@ -179,7 +179,7 @@ def test_going_back_to_a_step_shows_what_was_done_since_and_asks(shell: Shell) -
 
     asked = shell.run("fork", "t", "--at", "1", "--run", "--app", "agent.py")
     assert asked.returncode == 5
-    assert "pay at 1 (payment, success)" in asked.stderr
+    assert "call 1 (pay), payment, success" in asked.stderr
     kept = shell.run(
         "fork", "t", "--at", "1", "--id", "t2", "--run", "--effects", "keep", "--app", "agent.py"
     )
@@ -198,3 +198,21 @@ def test_resume_from_a_step_ends_the_task_and_names_the_one_that_goes_on(shell: 
     states = {row["task_id"]: row["status"] for row in json.loads(shell.run("ls", "--format", "json").stdout)}
     assert states.pop("t") == "cancelled"
     assert list(states.values()) == ["done"]
+
+
+def test_a_question_says_by_what_the_service_finds_the_request_and_how_to_decide(shell: Shell) -> None:
+    shell.run("start", DIE="1")
+    shell.run("resume", "t")
+    question = json.loads(shell.run("review", "list", "--format", "json").stdout)[0]
+    review = question["review_id"]
+
+    shown = shell.run("review", "show", review).stdout
+    bare = shell.run("review", "decide", review, "done")
+
+    assert f"key sent        {question['effect_key']}" in shown
+    assert "1 time(s) in all" in shown
+    assert f"tracekit review decide {review} done --result JSON" in shown
+    assert "the call is sent again under the same key" in shown
+    assert (bare.returncode, "--result null" in bare.stderr) == (2, True)
+    assert shell.run("review", "decide", review, "done", "--result", "null").returncode == 0
+    assert "tracekit review decide" not in shell.run("review", "show", review).stdout

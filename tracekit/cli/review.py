@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tracekit import clock
-from tracekit.cli._store import add_format, add_store, inline, print_json, print_table, say
+from tracekit.cli._store import add_format, add_store, inline, print_json, print_table, say, visible
 from tracekit.cli.command import Command, Exit, UsageError
 from tracekit.errors import TracekitError
 
@@ -110,10 +110,48 @@ def _show(options: argparse.Namespace) -> int:
     facts += [("answers", ", ".join(panel["answers"]))] if panel.get("answers") else []
     facts += [("seen", row.args_digest)] if row.args_digest else []
     facts += [(name, inline(value)) for name, value in panel["details"].items()]
+    facts += _sent(store, row)
     facts += [("claimed by", who)] if (who := _who_has(row, claims)) else []
     facts += [("decided", f"{row.decision} by {row.decided_by}")] if row.decision else []
     print_table(("review", row.review_id), facts)
+    if row.status == "open":
+        _print_answers(row, panel)
     return Exit.CLEAN
+
+
+def _sent(store: Store, row: ReviewRow) -> list[tuple[str, str]]:
+    """By what the service behind an effect can find the request: its key, and when it was first sent."""
+    state = store.load(row.task_id) if row.effect_key else None
+    effects = state.effects if state is not None else ()
+    return [
+        fact
+        for effect in effects
+        if effect.key == row.effect_key
+        for fact in (
+            ("key sent", effect.key),
+            ("first sent", f"{clock.rfc3339(effect.intent_ms * 1_000_000)}, {effect.attempt} time(s) in all"),
+        )
+    ]
+
+
+def _print_answers(row: ReviewRow, panel: Mapping[str, Any]) -> None:
+    """What may be decided, what each does, and the line that decides it."""
+    from tracekit.durable.reviewing import MEANINGS
+
+    needs = {"done": " --result JSON", "edit": " --arguments JSON"}
+    print("\ndecide, then `tracekit resume` or a worker carries it out:")
+    answers = [(name, "your answer to the question") for name in panel.get("answers", ())]
+    options = [
+        (f"{name}{needs.get(name, '')}", MEANINGS.get(name, ""))
+        for name in panel["options"]
+        if not (answers and name == "done")
+    ]
+    lines = [
+        (f"  tracekit review decide {row.review_id} {words}", means) for words, means in answers + options
+    ]
+    width = max(len(command) for command, _ in lines)
+    for command, means in lines:
+        print(f"{visible(command):{width}}  {means}")
 
 
 def _claim(options: argparse.Namespace) -> int:
@@ -144,6 +182,11 @@ def _decide(options: argparse.Namespace) -> int:
     from tracekit.durable.owning import existing_store
 
     decision, result = _answer(options)
+    if decision == "done" and options.decision == "done" and options.result is None:
+        raise UsageError(
+            "`done` needs --result JSON, what the call would have answered: it can't be changed later, and what comes "
+            "next is told it; `--result null` where there is nothing to say"
+        )
     claim = _standing(existing_store(options.store)).get(options.review)
     row = decide(
         options.review,

@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 import orjson
 
+from tracekit.durable.places import named_call
 from tracekit.durable.requests import Op, commit
 from tracekit.durable.session import Session, event, now_ms
 from tracekit.errors import Divergence, RequiresReview
@@ -29,6 +30,16 @@ OPTIONS = {
 """What a person may decide, by reason; the standard set for the rest."""
 
 STANDARD_OPTIONS = ("retry", "rollback", "abort")
+
+MEANINGS = {
+    "retry": "the call is sent again under the same key",
+    "edit": "the call is sent with arguments that you give",
+    "done": "it counts as done, with the result you give",
+    "skip": "the call is left out, and listed as to be done",
+    "rollback": "finished effects are undone, in reverse order",
+    "abort": "the task ends as cancelled; nothing is undone",
+}
+"""What each decision does, in a few words."""
 
 
 def is_open(row: ReviewRow) -> bool:
@@ -116,9 +127,9 @@ def diverged(session: Session, place: str, *, recorded: str, asked: str) -> Op[N
         session,
         place=place,
         reason="divergence",
-        break_point=f"step {place} ({recorded})",
-        why=f"the journal holds {recorded} at place {place}, the code now asks for {asked}.",
-        recommendation="retry with the code that ran before, or fork the task before this step",
+        break_point=named_call(place, recorded),
+        why=f"the journal holds {recorded} at call {place}, the code now asks for {asked}.",
+        recommendation="retry with the code that ran before, or fork the task before this call",
         details={"recorded": recorded, "asked": asked},
     )
     try:
@@ -126,8 +137,8 @@ def diverged(session: Session, place: str, *, recorded: str, asked: str) -> Op[N
     except RequiresReview as stop:
         error = Divergence(
             "replay.divergence",
-            f"task {session.task.task_id!r}, place {place}: expected {recorded} as in the earlier attempt, got {asked}. "
-            "The task waits for review; run it with the code that ran before, or fork it before this step",
+            f"task {session.task.task_id!r}, call {place}: expected {recorded} as in the earlier attempt, got {asked}. "
+            "The task waits for review; run it with the code that ran before, or fork it before this call",
         )
         session.stopped = error
         raise error from stop

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from tracekit.durable.api import RESUMING_DECIDES, panel_of
 from tracekit.durable.plan import Plan
+from tracekit.durable.reviewing import MEANINGS
 from tracekit.model import StepKind
 from tracekit.store.contract import ReviewRow, TaskState
 
@@ -34,15 +35,16 @@ REPROMPT = Choice("reprompt", "Ask the model again", "goes back to the last mode
 RESTORE = Choice(
     "restore", "Restore to a step", "goes back to a step you choose, as a new task", wants="step"
 )
-ANSWERS = (
-    Choice("retry", "Retry the call", "the call is sent again under the same key", "retry"),
-    Choice(
-        "edit", "Edit the arguments", "the call is sent with arguments that you give", "edit", "arguments"
-    ),
-    Choice("done", "It was done", "it counts as done, with the result you give", "done", "result"),
-    Choice("skip", "Skip and mark", "the call is left out, and listed as to be done", "skip"),
-    Choice("rollback", "Roll back", "finished effects are undone, in reverse order", "rollback"),
-    Choice("abort", "Abort", "the task ends as cancelled; nothing is undone", "abort"),
+ANSWERS = tuple(
+    Choice(decision, title, MEANINGS[decision], decision, wants)
+    for decision, title, wants in (
+        ("retry", "Retry the call", ""),
+        ("edit", "Edit the arguments", "arguments"),
+        ("done", "It was done", "result"),
+        ("skip", "Skip and mark", ""),
+        ("rollback", "Roll back", ""),
+        ("abort", "Abort", ""),
+    )
 )
 
 
