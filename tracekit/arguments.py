@@ -15,6 +15,8 @@ from typing import Any, get_type_hints
 
 from tracekit.errors import TracekitError
 
+_TEXT_OR_COMMA = re.compile(r'(?P<text>"(?:[^"\\]|\\.)*")|,\s*(?P<close>[}\]])', re.DOTALL)
+"""A text of JSON, which stays as it is, or a comma with nothing behind it."""
 INJECTED = "idempotency_key"
 """Parameter that the ledger fills in; no part of what a model may write."""
 
@@ -167,4 +169,4 @@ def _repair(text: str) -> str:
     """*text* without code fences, talk around the object, and trailing commas."""
     start, end = text.find("{"), text.rfind("}")
     body = text[start : end + 1] if 0 <= start < end else text
-    return re.sub(r",\s*([}\]])", r"\1", body)
+    return _TEXT_OR_COMMA.sub(lambda found: found["text"] or found["close"], body)

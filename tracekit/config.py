@@ -7,6 +7,7 @@ Settings of this process: from `configure` (which `tracekit.init` calls), else f
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from collections.abc import Mapping
@@ -73,7 +74,7 @@ def configure(**changes: Any) -> Settings:
     A new *home* moves the default store with it.
 
     Raises:
-        TracekitError: a name is not a setting.
+        TracekitError: a name is not a setting, or its value can't be one.
     """
     global _current
     given = {name: value for name, value in changes.items() if value is not None}
@@ -82,13 +83,49 @@ def configure(**changes: Any) -> Settings:
             "config.unknown_setting",
             f"expected settings out of {sorted(Settings.__dataclass_fields__)}, got {sorted(unknown)}",
         )
+    given = {name: _fitting(name, value) for name, value in given.items()}
     before = settings()
-    if "home" in given:
-        given["home"] = Path(given["home"])
-        if "store_url" not in given and before.store_url == default_store_url(before.home):
-            given["store_url"] = default_store_url(given["home"])
+    moves_store = "store_url" not in given and before.store_url == default_store_url(before.home)
+    if "home" in given and moves_store:
+        given["store_url"] = default_store_url(given["home"])
     _current = replace(before, **given)
     return _current
+
+
+def _fitting(name: str, value: Any) -> Any:
+    """*value* as the setting *name* holds it; raises where it is of another kind."""
+    kind = str(Settings.__dataclass_fields__[name].type)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    match kind:
+        case "bool" if isinstance(value, bool):
+            return value
+        case "int" if is_number and isinstance(value, int) and value > 0:
+            return value
+        case "float" if is_number and 0 <= value < math.inf:
+            return value
+        case "str" if isinstance(value, str):
+            return value
+        case "Path" if isinstance(value, str | os.PathLike):
+            return Path(value)
+        case "tuple[str, ...]" if _is_names(value):
+            return tuple(sorted(value) if isinstance(value, set | frozenset) else value)
+    raise TracekitError("config.bad_value", f"expected {_KINDS[kind]} for the setting {name}, got {value!r}")
+
+
+def _is_names(value: Any) -> bool:
+    """Whether *value* lists texts; one text alone would count as a list of its letters."""
+    return isinstance(value, list | tuple | set | frozenset) and all(isinstance(each, str) for each in value)
+
+
+_KINDS = {
+    "bool": "True or False",
+    "int": "a whole number above 0",
+    "float": "a number of seconds, not negative",
+    "str": "a text",
+    "Path": "the path of a folder",
+    "tuple[str, ...]": "a list of names",
+}
+"""What a setting of each type expects, in words."""
 
 
 def reset() -> None:
@@ -121,7 +158,9 @@ def _whole(env: Mapping[str, str], name: str, default: int) -> int:
     if not text:
         return default
     if not text.isdecimal() or int(text) == 0:
-        raise TracekitError("config.bad_value", f"expected a whole number above 0 in {name}, got {env[name]!r}")
+        raise TracekitError(
+            "config.bad_value", f"expected a whole number above 0 in {name}, got {env[name]!r}"
+        )
     return int(text)
 
 

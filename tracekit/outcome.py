@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import email.utils
 import errno
-import time
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Any
 
+from tracekit import clock
 from tracekit.errors import NotExecuted, OutcomeUnknown, Rejected
 from tracekit.model import Dispatch
 
@@ -98,9 +100,8 @@ _MARK = "__tracekit_dispatch__"
 
 def mark(error: BaseException, dispatch: Dispatch) -> None:
     """Put on *error* what is known of its request; the exception stays what it is."""
-    with contextlib.suppress(
-        AttributeError, TypeError
-    ):  # a class with slots takes no mark: its name has to do
+    # a class with slots takes no mark: its name has to do
+    with contextlib.suppress(AttributeError, TypeError):
         setattr(error, _MARK, dispatch)
 
 
@@ -189,14 +190,15 @@ def retry_after_s(error: BaseException) -> float | None:
     text = _header(headers, "Retry-After")
     if not text:
         return None
+    with contextlib.suppress(ValueError):
+        seconds = float(text)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     try:
-        return max(0.0, float(text))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+        at = email.utils.parsedate_to_datetime(text)
     except (TypeError, ValueError):
         return None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)  # `-0000` is UTC too, not the zone of this machine
+    return max(0.0, at.timestamp() - clock.now_ns() / 1e9)
 
 
 def _header(headers: Any, name: str) -> str | None:

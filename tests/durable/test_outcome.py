@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
+import time
 import urllib.request
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,9 +15,11 @@ import httpx
 import openai
 import pytest
 
+from tracekit import clock
 from tracekit.errors import NotExecuted, OutcomeUnknown, Rejected
 from tracekit.model import Dispatch
-from tracekit.outcome import classify
+from tracekit.outcome import classify, retry_after_s
+from tracekit.testing import SettableClock
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -138,3 +141,33 @@ def test_a_tool_may_say_it_itself() -> None:
 def test_an_unreadable_exception_is_unknown_for_an_effect_and_an_error_for_a_read() -> None:
     assert classify(ZeroDivisionError(), is_effect=True).is_unknown
     assert not classify(ZeroDivisionError(), is_effect=False).is_unknown
+
+
+@pytest.mark.parametrize(
+    ("told", "wait_s"),
+    [
+        ("7", 7.0),
+        ("Mon, 30 Nov 2026 00:00:30 GMT", 30.0),
+        ("Mon, 30 Nov 2026 00:00:30 -0000", 30.0),
+        ("Sun, 29 Nov 2026 00:00:30 GMT", 0.0),
+        ("-3", 0.0),
+        ("inf", None),
+        ("nan", None),
+        ("soon", None),
+    ],
+)
+def test_a_wait_that_a_server_asks_for_is_read_in_every_zone(
+    told: str, wait_s: float | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    request = httpx.Request("POST", "http://localhost/")
+    error = httpx.HTTPStatusError(
+        "busy", request=request, response=httpx.Response(429, headers={"Retry-After": told}, request=request)
+    )
+    try:
+        with clock.use(SettableClock(1_795_996_800_000_000_000)):
+            assert retry_after_s(error) == wait_s
+    finally:
+        monkeypatch.undo()
+        time.tzset()

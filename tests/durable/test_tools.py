@@ -151,3 +151,12 @@ def test_a_hint_that_pydantic_cannot_check_is_told_with_the_name_of_the_tool() -
     with pytest.raises(TracekitError, match="arguments of the tool 'odd'") as told:
         tracekit.tool(odd).definition()
     assert told.value.code == "tool.arguments"
+
+
+def test_a_lenient_reading_leaves_what_stands_in_a_text_alone() -> None:
+    @tracekit.tool
+    def note(text: str) -> str:
+        return text
+
+    raw = 'Here: {"text": "see [1, ] and {a, }",\n}'
+    assert note.parse(raw, lenient=True).values == {"text": "see [1, ] and {a, }"}

@@ -12,6 +12,7 @@ import tracekit
 from tracekit import config
 from tracekit.errors import TracekitError
 from tracekit.model import ToolCall, Usage
+from tracekit.recording import setup
 from tracekit.recording.recorder import install, recorder
 from tracekit.recording.spans import StepRef
 
@@ -254,6 +255,51 @@ def test_an_unknown_option_is_refused_by_name() -> None:
         tracekit.init(servise="x")
     assert caught.value.code == "config.unknown_setting"
     assert "servise" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("secret_keys", "session", "a list of names"),
+        ("redact", "no", "True or False"),
+        ("rotate_bytes", -1, "a whole number above 0"),
+        ("blob_bytes", True, "a whole number above 0"),
+        ("exit_budget_s", float("nan"), "a number of seconds"),
+        ("home", 5, "the path of a folder"),
+        ("service", 5, "a text"),
+    ],
+)
+def test_an_option_of_another_kind_is_refused_in_words(option: str, value: Any, expected: str) -> None:
+    config.reset()
+    with pytest.raises(TracekitError, match=f"expected {expected}.*{option}") as refused:
+        setup.init(**{option: value})
+
+    assert refused.value.code == "config.bad_value"
+
+
+def test_an_agent_that_changes_its_folder_keeps_one_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines_of: Callable[[Path], list[dict[str, Any]]]
+) -> None:
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path)
+    config.reset()
+    found = setup.init(home="home", rotate_bytes=1000, blob_bytes=100)
+    try:
+        with tracekit.step("before"):
+            monkeypatch.chdir(tmp_path / "work")
+        with tracekit.step("after") as after:
+            after.result({"password": "hunter2-hunter2", "page": "x" * 500})
+    finally:
+        setup.shutdown()
+        config.reset()
+
+    assert found.store_url == f"sqlite:{tmp_path}/home/state.db"
+    assert list((tmp_path / "work").iterdir()) == []
+    assert {line["name"] for line in lines_of(tmp_path / "home") if line["record"] == "step"} == {
+        "before",
+        "after",
+    }
+    assert {path.name for path in (tmp_path / "home").iterdir()} == {"traces", "blobs", "key"}
 
 
 def test_a_lost_step_is_ended_by_who_settled_it(steps: Steps) -> None:

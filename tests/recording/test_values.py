@@ -7,8 +7,10 @@ import enum
 import json
 import math
 import sys
+import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
@@ -25,6 +27,7 @@ from pydantic import BaseModel, SecretStr
 from tracekit import config
 from tracekit.recording import setup
 from tracekit.recording.recorder import recorder
+from tracekit.recording.values import write_blob
 from tracekit.snapshot import log_bytes, to_log
 
 Steps = Callable[[], list[dict[str, Any]]]
@@ -283,3 +286,19 @@ def test_what_is_switched_off_is_not_written(tmp_path: Path, lines_of: Callable[
     assert "kept" in text
     assert "error_stack" not in text
     assert '"count": 1' in text
+
+
+def test_threads_that_hold_one_large_value_write_it_whole(tmp_path: Path) -> None:
+    data = b"x" * 2_000_000
+    at_once = threading.Barrier(4)
+
+    def write(name: str) -> None:
+        at_once.wait()
+        write_blob(tmp_path, name, data)
+        assert (tmp_path / name).stat().st_size == len(data)
+
+    with ThreadPoolExecutor(4) as pool:
+        for round_ in range(40):
+            list(pool.map(write, [f"blob{round_}"] * 4))
+
+    assert {path.name for path in tmp_path.iterdir()} == {f"blob{round_}" for round_ in range(40)}

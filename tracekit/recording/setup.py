@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import os
 import threading
 import weakref
 from pathlib import Path
@@ -53,7 +54,7 @@ def init(
     """
     global _in_force, _at_exit_registered
     with _lock:
-        now = config.configure(service=service, home=home, store_url=store, **options)
+        now = config.configure(service=service, home=_settled(home), store_url=store, **options)
         if now == _in_force and tracer_provider is None:
             return now
         if _in_force is not None:
@@ -67,6 +68,17 @@ def init(
             atexit.register(_at_exit)
             _at_exit_registered = True
         return now
+
+
+def _settled(home: str | Path | None) -> Path:
+    """The home as an absolute path: when the agent changes its folder, its log, key and tasks stay where they are."""
+    given = config.settings().home if home is None else home
+    if not isinstance(given, str | os.PathLike):
+        return given  # told by `configure`
+    try:
+        return Path(given).absolute()
+    except OSError:  # the folder that the process is in was deleted
+        return Path(given)
 
 
 def shutdown() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -87,13 +88,13 @@ def write_blob(folder: Path, name: str, data: bytes) -> None:
     if path.exists():
         return
     make_private(folder)
-    part = folder / f".{name}.{os.getpid()}"
+    part = folder / f".{name}.{os.getpid()}.{threading.get_ident()}"  # two threads may have one value
     fd = os.open(part, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_CLOEXEC, 0o600)
     try:
         view = memoryview(data)
         while view:
             view = view[os.write(fd, view) :]
-    except OSError:
+    except BaseException:
         part.unlink()
         raise
     finally:
