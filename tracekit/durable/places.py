@@ -22,6 +22,15 @@ from typing import Any
 from tracekit.errors import TracekitError
 
 
+def named_call(place: str, name: str) -> str:
+    """
+    How every message names the call at *place*: `call 6 (refund)`.
+
+    Never "step 6": the numbers that `analyze` and `show` give count the log's steps, the task's own one too.
+    """
+    return f"call {place} ({name})"
+
+
 class Scope:
     """One line of numbered calls within the task of *owner*."""
 
