@@ -7,12 +7,14 @@ import io
 import json
 import os
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars
 import pytest
 
+from tracekit import config
 from tracekit.cli import main
 
 BAD, GOOD = "ab" * 16, "cd" * 16
@@ -55,6 +57,18 @@ def test_analyze_prints_a_table_with_the_failure(log: Path, capsys: pytest.Captu
     assert "timeout.no_answer" in out
     assert "2 traces, 3 steps; 1 failed" in out
     assert "\x1b" not in out
+
+
+def test_without_a_path_the_home_of_this_project_is_read(
+    log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(config, "_current", replace(config.settings(), home=log.parent))
+    assert main(["analyze"]) == 0
+    assert "2 traces" in capsys.readouterr().out
+
+    monkeypatch.setattr(config, "_current", replace(config.settings(), home=log.parent / "absent"))
+    assert main(["analyze"]) == 2
+    assert "name a log" in capsys.readouterr().err
 
 
 def test_analyze_prints_the_documented_json(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

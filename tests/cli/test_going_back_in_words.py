@@ -28,7 +28,7 @@ def test_plan_from_a_step_says_what_is_copied_made_anew_and_paid_again(shell: Sh
     for name, text in words:
         assert f"{name} {text}" in told
     assert "in place of t, which ends as cancelled" in told
-    assert "pay at 1, payment, its outcome is not known: " in told
+    assert "call 1 (pay), payment, its outcome is not known: " in told
     assert "nothing unasked" in told
 
 
@@ -38,4 +38,4 @@ def test_a_task_that_has_ended_stays_as_it_is(shell: Shell) -> None:
     told = " ".join(shell.run("plan", "t", "--from", "1").stdout.split())
 
     assert "beside t, which stays done as it is" in told
-    assert "pay at 1, payment, done: " in told
+    assert "call 1 (pay), payment, done: " in told

@@ -220,7 +220,7 @@ def test_the_step_whose_error_ended_the_task_is_tried_again_on_resume() -> None:
     broken.append(ValueError("a bug in the tool"))
     with pytest.raises(ValueError, match="a bug"):
         depends.start(task_id="t")
-    assert plan("t").break_point == "step 2, flaky"
+    assert plan("t").break_point == "call 2 (flaky)"
 
     assert tracekit.resume("t") == "fine"
     assert calls == [("look", "x")]

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 
 from tracekit import clock
+from tracekit.durable.places import named_call
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
 from tracekit.snapshot import digest, encode
 from tracekit.store import open_store
@@ -117,7 +118,7 @@ def _effect(task_id: str, step: StepRow, arguments: PutBlob) -> EffectRow:
 def _question(task_id: str, goal: str, step: StepRow, asked_ms: int) -> ReviewRow:
     panel = {
         "goal": goal,
-        "break_point": f"step {step.place}, {step.name}",
+        "break_point": named_call(step.place, step.name),
         "reason": REASON,
         "recommendation": RECOMMENDED,
         "options": ["retry", "skip", "done", "edit", "rollback", "abort"],

@@ -46,7 +46,7 @@ async def test_the_panel_says_goal_break_point_reason_recommendation_and_what_is
         text = screen_text(app)
         for words in (
             "refund A-1024",
-            "step 2 (payment.refund)",
+            "call 2 (payment.refund)",
             "sent and got no answer",
             "look at the payment service",
             "payment.refund (outcome unknown)",

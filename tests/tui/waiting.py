@@ -48,7 +48,7 @@ def waiting_store(folder: Path) -> str:
     assert lease is not None
     panel = {
         "goal": "refund A-1024",
-        "break_point": "step 2 (payment.refund)",
+        "break_point": "call 2 (payment.refund)",
         "reason": "the payment was sent and got no answer",
         "recommendation": "look at the payment service, then retry or skip",
         "options": ["retry", "skip", "done", "edit", "rollback", "abort"],

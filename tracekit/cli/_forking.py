@@ -36,7 +36,7 @@ def effects_choice(options: argparse.Namespace, at: str) -> str | None:
     found = plan_restore(options.task, at=at, store=options.store)
     if options.effects or not found.effects:
         return options.effects or "keep"
-    say(f"tracekit: after step {found.place} this was done outside, and is not undone:")
+    say(f"tracekit: from call {found.place} on this was done outside, and is not undone:")
     for each in found.effects:
         say(f"  {effect_text(each)}")
     say("  keep    the same call gets the recorded result; another call of the same tool asks first")
@@ -58,7 +58,10 @@ def _ask() -> str | None:
 
 def effect_text(each: AtRisk) -> str:
     """One effect on one line."""
-    text = f"{each.tool} at {each.place} ({each.risk}, {each.status}), arguments {inline(each.arguments)}"
+    from tracekit.durable.places import named_call
+
+    call = named_call(each.place, each.tool)
+    text = f"{call}, {each.risk}, {each.status}, arguments {inline(each.arguments)}"
     return visible(text)
 
 
@@ -81,10 +84,11 @@ def show_plan(options: argparse.Namespace) -> int:
 
 def _print(found: RestorePlan) -> None:
     from tracekit.durable.fork_words import restore_words
+    from tracekit.durable.places import named_call
 
     command = f"tracekit resume {found.task_id} --from {found.place}"
     rows = [
-        ("cut before", f"step {found.place}, {found.name}"),
+        ("cut before", named_call(found.place, found.name)),
         ("recommended", f"{found.action}: {command}" if found.action == "restore" else found.action),
         ("rule", found.rule_id),
         *restore_words(found, f"{found.task_id}-fork-…"),

@@ -13,7 +13,10 @@ from tracekit.cli.resume import run_task
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("task", help="task id")
     parser.add_argument(
-        "--at", required=True, metavar="STEP", help="place or step id of the first step that is not copied"
+        "--at",
+        required=True,
+        metavar="STEP",
+        help="first call that is not copied: its number in the task, or a step id of the log",
     )
     parser.add_argument("--id", metavar="TASK", help="id of the new task")
     parser.add_argument("--run", action="store_true", help="run it at once; else a worker takes it")

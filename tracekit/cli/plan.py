@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from tracekit.cli._forking import show_plan
-from tracekit.cli._store import add_format, add_store, inline, print_json, print_table, visible
+from tracekit.cli._forking import effect_text, show_plan
+from tracekit.cli._store import add_format, add_store, print_json, print_table, visible
 from tracekit.cli.command import Command, Exit
 
 
@@ -15,7 +15,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="at",
         metavar="STEP",
-        help="what going back to before this step (place or step id) would do",
+        help="what going back to before this call (its number in the task, or a step id of the log) would do",
     )
     parser.add_argument(
         "--failure",
@@ -77,7 +77,7 @@ def _risk(each: object) -> str:
     from tracekit.durable.plan import AtRisk
 
     assert isinstance(each, AtRisk)
-    return f"{each.tool} at {each.place} ({each.risk}, {each.status}), arguments {inline(each.arguments)}: {each.next_move}"
+    return f"{effect_text(each)}: {each.next_move}"
 
 
 COMMAND = Command("plan", "what recovering a task would do; changes nothing", _configure, _run)

@@ -15,7 +15,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="at",
         metavar="STEP",
-        help="go back to before this step (place or step id): the task ends, and a new one goes on in its place",
+        help="go back to before this call (its number in the task, or a step id of the log): the task ends, and a new one goes on in its place",
     )
     parser.add_argument(
         "--home", metavar="DIR", help="folder of the log; default TRACEKIT_HOME, else .tracekit"
@@ -33,7 +33,7 @@ def _run(options: argparse.Namespace) -> int:
     if effects is None:
         return Exit.WAITING
     name = restore(options.task, at=options.at, effects=effects, by=options.by, store=options.store)
-    say(f"tracekit: {options.task} has ended; {name} goes on in its place, from step {options.at}")
+    say(f"tracekit: {options.task} has ended; {name} goes on in its place, cut before {options.at}")
     return run_task(name, options)
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from tracekit.durable.ledger import Call
+from tracekit.durable.places import named_call
 from tracekit.durable.requests import Op
 from tracekit.durable.reviewing import review_row, stop_for_review
 from tracekit.durable.session import Session
@@ -75,7 +76,7 @@ def ask_about_carried(call: Call, effect: EffectRow) -> Op[Any]:
         call.session,
         place=call.place,
         reason=REASON,
-        break_point=f"step {call.place}, {call.tool.name}",
+        break_point=named_call(call.place, call.tool.name),
         why=f"{parent!r}, from which this task was forked, {happened}; it was not undone.",
         recommendation="`retry` to make this call too, `skip` or `done` to leave it with what happened",
         args_digest=call.args_digest,

@@ -19,6 +19,7 @@ from tracekit.durable.carried import MAY_HAVE_HAPPENED, UNFINISHED, carried_row
 from tracekit.durable.decide import Action, Facts, Verdict
 from tracekit.durable.journal import is_finished
 from tracekit.durable.owning import Ownership, existing_store, ownership
+from tracekit.durable.places import named_call
 from tracekit.durable.plan import AtRisk, as_at_risk
 from tracekit.durable.reviewing import is_open
 from tracekit.durable.session import event, now_ms
@@ -61,25 +62,37 @@ class Cut:
 
 def cut(state: TaskState, at: str) -> Cut:
     """
-    The journal of *state* before the step *at*, named by its place or its step id.
+    The journal of *state* before the call *at*, named by its place or its step id.
 
     Raises:
         TracekitError: `fork.no_step`; `fork.unfinished` when a step before it has not ended.
     """
     found = next((row for row in state.steps if at in (row.place, row.step_id)), None)
     if found is None:
-        places = ", ".join(row.place for row in state.steps) or "none"
-        raise TracekitError(
-            "fork.no_step", f"task {state.task.task_id!r} has no step {at!r}; it has {places}"
-        )
+        raise _no_such_call(state, at)
     kept = tuple(row for row in state.steps if row.ord < found.ord)
     if open_ := [row.place for row in kept if not is_finished(row)]:
         raise TracekitError(
             "fork.unfinished",
-            f"steps {', '.join(open_)} before {found.place} are not finished; fork before them",
+            f"not finished before call {found.place}: {listed(open_)}; go back to before the first of them",
         )
     again = tuple(row for row in state.steps if row.ord >= found.ord)
     return Cut(found.place, found.name, kept, again, _effects_beside(state, kept))
+
+
+def _no_such_call(state: TaskState, at: str) -> TracekitError:
+    calls = listed([row.place for row in state.steps])
+    return TracekitError(
+        "fork.no_step",
+        f"task {state.task.task_id!r} has no call {at!r}; expected the number of a call in the task ({calls}), as "
+        "`tracekit plan` shows it, or the id of a step, as the log has it",
+    )
+
+
+def listed(places: Sequence[str], most: int = 20) -> str:
+    """*places* for a message; from a long journal the last ones, near which tasks break."""
+    shown = ", ".join(places[-most:])
+    return (f"..., {shown}" if len(places) > most else shown) or "none"
 
 
 def cut_unfinished(state: TaskState) -> Cut:
@@ -147,7 +160,7 @@ def plan_restore(
         sum(row.kind is StepKind.MODEL for row in ended),
         sum(row.tokens for row in ended),
         round(sum((row.finished_ms or row.started_ms) - row.started_ms for row in ended) / 1000, 3),
-        tuple(f"{row.name} at {row.place}" for row in made.again),
+        tuple(named_call(row.place, row.name) for row in made.again),
         tuple(as_at_risk(state, row, "keep its result, or repeat it") for row in made.effects),
         state.task.status.value,
     )
@@ -332,7 +345,9 @@ def _retire(owner: Ownership, state: TaskState, new_id: str, at: str, by: str) -
 def end_as(owner: Ownership, lease: Lease, new_id: str, at: str, by: str) -> None:
     """End the task of *lease*, which goes on as *new_id*; gives the lease back."""
     reviews = state_of(owner.store, lease.task_id).reviews
-    error = orjson.dumps({"type": "restored", "message": f"it goes on as {new_id!r} from step {at}"}).decode()
+    error = orjson.dumps(
+        {"type": "restored", "message": f"it goes on as {new_id!r} before call {at}"}
+    ).decode()
     writes: list[Write] = [UseReview(row.review_id) for row in reviews if row.status == "decided"]
     writes += [
         UpdateTask({"status": TaskStatus.CANCELLED, "error": error}),

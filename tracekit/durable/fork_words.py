@@ -5,6 +5,7 @@ from __future__ import annotations
 import orjson
 
 from tracekit.durable.fork import RestorePlan
+from tracekit.durable.places import named_call
 from tracekit.durable.plan import AtRisk
 from tracekit.model import EffectStatus, TaskStatus
 from tracekit.snapshot import readable, to_log
@@ -24,7 +25,7 @@ def restore_words(found: RestorePlan, new_id: str) -> list[tuple[str, str]]:
 def effect_words(each: AtRisk) -> str:
     """One effect and its arguments on one line."""
     state = "its outcome is not known" if each.status != EffectStatus.SUCCESS else "done"
-    return f"{each.tool} at {each.place}, {each.risk}, {state}: {orjson.dumps(readable(to_log(each.arguments))).decode()}"
+    return f"{named_call(each.place, each.tool)}, {each.risk}, {state}: {orjson.dumps(readable(to_log(each.arguments))).decode()}"
 
 
 def _in_place_of(found: RestorePlan) -> str:
@@ -36,14 +37,14 @@ def _in_place_of(found: RestorePlan) -> str:
 def _copied(found: RestorePlan) -> str:
     calls = "1 finished call" if found.kept_calls == 1 else f"{found.kept_calls} finished calls"
     return (
-        f"{calls} before step {found.place} ({found.kept_model_calls} of the model), {found.kept_tokens:,} tokens, "
+        f"{calls} before call {found.place} ({found.kept_model_calls} of the model), {found.kept_tokens:,} tokens, "
         f"{found.kept_seconds:.1f} s: none of them is made again"
     )
 
 
 def _paid_again(found: RestorePlan) -> str:
     if not found.effects:
-        return f"nothing: from step {found.place} on, nothing was done outside"
+        return f"nothing: from call {found.place} on, nothing was done outside"
     return (
         "nothing unasked: the same call gets the recorded result; a call of such a tool that differs, or whose outcome "
         "is not known, asks a person first"

@@ -26,7 +26,7 @@ from tracekit.durable.decide import Facts
 from tracekit.durable.errors_stored import error_to_json, safe_text
 from tracekit.durable.journal import place_of
 from tracekit.durable.owning import Ownership
-from tracekit.durable.places import children_of, entered, numbered_tasks
+from tracekit.durable.places import children_of, entered, named_call, numbered_tasks
 from tracekit.durable.points import point
 from tracekit.durable.requests import Commit, Op, commit
 from tracekit.durable.reviewing import STANDARD_OPTIONS, review_row, stop_for_review
@@ -309,7 +309,7 @@ def _broke(session: Session, error: BaseException) -> Op[None]:
         return
     place = place_of(session, error)
     at = session.steps.get(place) if place else None
-    name = f"step {place}, {at.name}" if at is not None else "the task's own code"
+    name = named_call(place, at.name) if place and at is not None else "the task's own code"
     row = review_row(
         session,
         place=place,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from tracekit.durable.places import named_call
 from tracekit.durable.requests import Op, commit
 from tracekit.durable.reviewing import STANDARD_OPTIONS, review_row, stop_for_review
 from tracekit.durable.session import Session, event
@@ -65,17 +66,16 @@ def ask_about_limit(
     session: Session, place: str, reason: str, text: str, *, call: Call | None = None
 ) -> Op[Any]:
     """Stop for review with the count; raises `RequiresReview`."""
-    name = call.tool.name if call is not None else "the next step"
     row = review_row(
         session,
         place=place,
         reason=reason,
-        break_point=f"step {place}, {name}",
+        break_point=named_call(place, call.tool.name) if call is not None else f"call {place}",
         why=f"{text}.",
         recommendation="find out why before allowing more; retry grants one more go",
         args_digest=call.args_digest if call is not None else "",
         effect_key=call.key if call is not None and call.is_effect else None,
         options=() if call is not None else STANDARD_OPTIONS,
-        details={"tool": name, "arguments": call.named} if call is not None else {},
+        details={"tool": call.tool.name, "arguments": call.named} if call is not None else {},
     )
     return (yield from stop_for_review(session, row))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import orjson
 
 from tracekit.durable.decide import Action, Facts, Table
+from tracekit.durable.places import named_call
 from tracekit.durable.reviewing import is_open
 from tracekit.durable.settle import settle_means
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
@@ -61,6 +62,8 @@ class Plan:
     owner: str | None = None
     code_changed: tuple[str, ...] = ()
     """What differs from the code that the task began with, where that code can be found here."""
+    break_place: str | None = None
+    """Place of the call that the break point names; None where it names none."""
 
     @property
     def is_waiting(self) -> bool:
@@ -101,11 +104,12 @@ def make_plan(
         sum(row.tokens for row in finished),
         round(sum((row.finished_ms or row.started_ms) - row.started_ms for row in finished) / 1000, 3),
         at_risk,
-        tuple(f"{row.tool} at {row.place}" for row in state.effects if row.status is EffectStatus.SUCCESS),
+        tuple(named_call(row.place, row.tool) for row in state.effects if row.status is EffectStatus.SUCCESS),
         tuple(row.review_id for row in open_reviews),
-        tuple(f"{row.name} at {row.place}" for row in state.steps if row.status is StepStatus.SKIPPED),
+        tuple(named_call(row.place, row.name) for row in state.steps if row.status is StepStatus.SKIPPED),
         task.owner,
         code_changed,
+        _break_place(state, open_reviews),
     )
 
 
@@ -194,14 +198,21 @@ def _break_point(state: TaskState, open_reviews: list[ReviewRow]) -> str:
         return text
     row = _last_open(state)
     if row is not None:
-        return f"step {row.place}, {row.name}"
+        return named_call(row.place, row.name)
     if state.task.status.is_final:
         return "none"
     return (
-        f"after step {state.steps[-1].place}, {state.steps[-1].name}"
+        f"after {named_call(state.steps[-1].place, state.steps[-1].name)}"
         if state.steps
-        else "before the first step"
+        else "before the first call"
     )
+
+
+def _break_place(state: TaskState, open_reviews: list[ReviewRow]) -> str | None:
+    if open_reviews:
+        return open_reviews[0].place
+    row = _last_open(state) or (state.steps[-1] if state.steps and not state.task.status.is_final else None)
+    return None if row is None else row.place
 
 
 def _reason(state: TaskState, open_reviews: list[ReviewRow]) -> str:

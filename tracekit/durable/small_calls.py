@@ -14,6 +14,7 @@ from tracekit.durable.bodies import blob, stored
 from tracekit.durable.errors_stored import error_to_json
 from tracekit.durable.journal import finished_result, is_finished, mark_escaped
 from tracekit.durable.limit_checks import check_limits, check_tries
+from tracekit.durable.places import named_call
 from tracekit.durable.requests import Dispatch, Op, Raised, commit, dispatch
 from tracekit.durable.reviewing import diverged, review_row, stop_for_review
 from tracekit.durable.session import Session, event, now_ms
@@ -166,7 +167,7 @@ def ask_call(session: Session, place: str, question: str, options: tuple[str, ..
             session,
             place=place,
             reason="ask",
-            break_point=f"step {place}, a question of the agent",
+            break_point=named_call(place, "a question of the agent"),
             why=question,
             recommendation=f"answer {' or '.join(options)}"
             if options

@@ -124,7 +124,7 @@ class CopyMenu(Dialog[Copyable]):
 
 
 class ChooseStep(Dialog[str]):
-    """Which step of a journal to go back to; answers its place."""
+    """Which call of a journal to go back to before; answers its place."""
 
     def __init__(self, steps: Sequence[StepRow]) -> None:
         super().__init__()
@@ -132,13 +132,13 @@ class ChooseStep(Dialog[str]):
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog small"):
-            yield VirtualList(id="places", title="go on from which step; all before it is kept")
+            yield VirtualList(id="places", title="go back to before which call; all before it is kept")
 
     def on_mount(self) -> None:
         columns: list[Column[Any]] = [
-            text_column("place", lambda row: row.place, width=10),
+            text_column("call", lambda row: row.place, width=10),
             Column("", lambda row, width: [glyph(str(row.status))], width=1),
-            Column("step", lambda row, width: [(f"{row.kind} ", "dim"), (row.name, "plain")]),
+            Column("what", lambda row, width: [(f"{row.kind} ", "dim"), (row.name, "plain")]),
         ]
         chosen = self.query_one(VirtualList)
         chosen.feed(columns, fixed_page(self.steps), at=max(0, len(self.steps) - 1))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 
 import orjson
@@ -89,8 +88,7 @@ def _left_behind(state: TaskState, held: bool) -> bool:
 
 
 def _break_step(state: TaskState, found: Plan) -> str | None:
-    named = re.search(r"step (\S+?)(?=[,\s]|$)", found.break_point)
-    return next((row.step_id for row in state.steps if named and row.place == named[1]), None)
+    return next((row.step_id for row in state.steps if row.place == found.break_place), None)
 
 
 def _effect(state: TaskState, review: ReviewRow | None, found: Plan | None) -> EffectRow | None:

@@ -14,6 +14,7 @@ from typing import BinaryIO
 
 from tracekit.cli.command import Command, Exit, UsageError
 from tracekit_analyzers import judging, tables
+from tracekit_analyzers.commands.loading import add_paths, meant
 from tracekit_analyzers.commands.progress import Bar
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.groups import read_baseline
@@ -23,9 +24,7 @@ from tracekit_analyzers.reports.result import Result, matching, of
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.add_argument(
-        "paths", nargs="+", metavar="PATH", help="file, folder, pattern, or - for standard input"
-    )
+    add_paths(parser)
     parser.add_argument(
         "--format",
         choices=sorted(FORMATS),
@@ -35,9 +34,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--table",
         choices=tables.NAMES,
         help="this table alone, in the form that --format says: table, json, jsonl, csv or parquet",
-    )
-    parser.add_argument(
-        "--reader", metavar="NAME", help="read every file with this reader instead of asking the files"
     )
     parser.add_argument(
         "--fail-on",
@@ -127,7 +123,7 @@ def _here(options: argparse.Namespace, bar: Bar, stack: ExitStack) -> Result:
     if options.master or options.conf:
         raise UsageError("--master and --conf are for --engine spark")
     judge = None if options.judge is None else judging.named(options.judge)
-    engine = stack.enter_context(Engine(options.paths, reader=options.reader, tell=bar))
+    engine = stack.enter_context(Engine(meant(options.paths), reader=options.reader, tell=bar))
     engine.load()
     return of(engine, judge=judge)
 
@@ -150,7 +146,7 @@ def _on_spark(options: argparse.Namespace, bar: Bar) -> Result:
             raise UsageError(f"--conf: expected KEY=VALUE, got {setting!r}")
         conf[name] = value
     return analyze(
-        options.paths, master=options.master, conf=conf, reader=options.reader, judge=judge, tell=bar
+        meant(options.paths), master=options.master, conf=conf, reader=options.reader, judge=judge, tell=bar
     )
 
 

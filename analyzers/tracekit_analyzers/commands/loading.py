@@ -19,21 +19,36 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="*",
         metavar="PATH",
-        help="file, folder, pattern, or - (default: the tracekit home here)",
+        help="file, folder, pattern, or - for standard input (default: the tracekit home here)",
     )
     add_reader(parser)
 
 
 def add_reader(parser: argparse.ArgumentParser) -> None:
     """Add --reader."""
-    parser.add_argument("--reader", metavar="NAME", help="read every file with this reader")
+    parser.add_argument(
+        "--reader", metavar="NAME", help="read every file with this reader instead of asking the files"
+    )
+
+
+def meant(paths: Sequence[str]) -> list[str]:
+    """*paths*, or the home of this project where none is given; raises `UsageError` where it is not there."""
+    if paths:
+        return list(paths)
+    home = config.settings().home
+    if not home.exists():
+        raise UsageError(
+            f"expected a PATH, or a tracekit home at {str(home)!r}, which is not there; name a log, run this where your "
+            "agent ran, or set TRACEKIT_HOME"
+        )
+    return [str(home)]
 
 
 @contextmanager
 def opened(paths: Sequence[str], reader: str | None, *, diagnose: bool = True) -> Iterator[Session]:
     """A loaded session over *paths*, or over the home of this project."""
     bar = Bar()
-    session = Session(list(paths) or [config.settings().home], reader=reader, diagnose=diagnose)
+    session = Session(meant(paths), reader=reader, diagnose=diagnose)
     try:
         session.load(bar)
         bar.clear()

@@ -324,7 +324,7 @@ def _asked_about(choice: Choice, view: RecoveryView) -> str:
 def _break_point(view: RecoveryView) -> str:
     """Where it broke, by the journal's number and by the trace's, which the other screens show."""
     text = view.plan.break_point
-    return text if view.break_seq is None else f"{text} (step {view.break_seq} in the trace)"
+    return text if view.break_seq is None else f"{text}, step {view.break_seq} in the trace"
 
 
 def _fact(name: str, text: str, ink: Ink, width: int) -> list[Line]:
