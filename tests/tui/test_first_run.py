@@ -12,6 +12,7 @@ import pytest
 from tests.tui.driving import explorer, press, screen_text, settle
 from tests.tui.killed import environment
 from tests.tui.waiting import waiting_store
+from tracekit_tui.command import _paths, _usual_store
 from tracekit_tui.controller import Controller, open_controller
 
 
@@ -84,3 +85,16 @@ async def test_a_store_that_can_not_be_opened_is_tried_again_by_the_same_key(tmp
         app.controller = None
         await press(pilot, "ctrl+r")
         assert "ticket-0" in screen_text(app)
+
+
+def test_the_store_of_the_environment_is_opened_with_own_logs_and_not_with_those_of_strangers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, url = tmp_path / "home", "postgresql://shop@db/shop"
+    (home / "traces").mkdir(parents=True)
+    monkeypatch.setenv("TRACEKIT_HOME", str(home))
+    monkeypatch.setenv("TRACEKIT_STORE", url)
+
+    assert [_usual_store([]), _usual_store([str(home / "traces")])] == [url, url]
+    assert _usual_store([str(tmp_path / "other.jsonl")]) is None
+    assert _paths([], url) == [home]

@@ -21,7 +21,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "paths", nargs="*", metavar="PATH", help="log file or folder; default: TRACEKIT_HOME or .tracekit"
     )
     parser.add_argument(
-        "--store", metavar="URL", help="store of the tasks; default: state.db beside the logs"
+        "--store",
+        metavar="URL",
+        help="store of the tasks; default: TRACEKIT_STORE for the logs of the home folder, else state.db beside the logs",
     )
     parser.add_argument(
         "--app", metavar="MODULE", help="module of the tasks, so that recoveries can run here"
@@ -42,6 +44,7 @@ def run(options: argparse.Namespace) -> int:
         for action in ACTIONS:
             print(f"{action.id}\t{action.key}\t{action.place}\t{action.title}")
         return 0
+    options.store = options.store or _usual_store(options.paths)
     paths = _paths(options.paths, options.store)
     _check_app(options.app)
     keys = read_keys(key_file())
@@ -82,6 +85,17 @@ def _serve(options: argparse.Namespace) -> int:
     return serve(shlex.join(words), options.port)
 
 
+def _home() -> Path:
+    return Path(os.environ.get("TRACEKIT_HOME") or ".tracekit")
+
+
+def _usual_store(given: list[str]) -> str | None:
+    """The store of this environment, unless a stranger's logs are opened: a task of the same name may be in it."""
+    home = _home().resolve()
+    is_own = all(Path(path).resolve().is_relative_to(home) for path in given)
+    return (os.environ.get("TRACEKIT_STORE") or None) if is_own else None
+
+
 def _paths(given: list[str], store: str | None) -> list[Path]:
     if given:
         missing = [
@@ -92,9 +106,9 @@ def _paths(given: list[str], store: str | None) -> list[Path]:
         if missing:
             raise UsageError(f"expected a log file or folder, but there is no {missing[0]}")
         return [Path(path) for path in given]
-    if store is not None:
+    home = _home()
+    if store is not None and (store != os.environ.get("TRACEKIT_STORE") or not home.exists()):
         return _beside(store)
-    home = Path(os.environ.get("TRACEKIT_HOME") or ".tracekit")
     if not home.exists():
         raise UsageError(
             f"no PATH was given and there is no {home.absolute()}. Name logs (`tracekit tui run.jsonl logs/`) or a store "
@@ -124,7 +138,7 @@ def _is_module(name: str) -> bool:
 
 def _beside(store: str) -> list[Path]:
     """The logs that stand beside a store in a file; for any other, those of the home folder where there is one."""
-    home = Path(os.environ.get("TRACEKIT_HOME") or ".tracekit")
+    home = _home()
     if store.startswith("sqlite:"):
         file = Path(store.removeprefix("sqlite:"))
         if not file.is_file():
