@@ -19,10 +19,11 @@ if TYPE_CHECKING:
     from tracekit.durable.task import Task, task
     from tracekit.durable.typed_run import AsyncRun, SyncRun
     from tracekit.errors import NotExecuted, OutcomeUnknown, Rejected, RequiresReview, TracekitError
+    from tracekit.policy import Retry
     from tracekit.recording.carry import carry
     from tracekit.recording.observe import step
     from tracekit.recording.setup import init, shutdown
-    from tracekit.tools import Retry, Tool, idempotency_key, tool
+    from tracekit.tools import Tool, idempotency_key, tool
 else:
     from tracekit.lazy import lazily
 
@@ -36,7 +37,7 @@ else:
             "Rejected": "tracekit.errors",
             "Reply": "tracekit.durable.reply",
             "RequiresReview": "tracekit.errors",
-            "Retry": "tracekit.tools",
+            "Retry": "tracekit.policy",
             "Run": "tracekit.durable.run",
             "SyncRun": "tracekit.durable.typed_run",
             "Task": "tracekit.durable.task",

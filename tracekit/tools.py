@@ -13,13 +13,13 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, Protocol, TypeVar, cast, overload
 
 from tracekit.arguments import INJECTED, Parsed
 from tracekit.errors import NotExecuted, Rejected, TracekitError
 from tracekit.model import EffectRisk, StepKind, StepStatus
 from tracekit.modules import home_of, loaded_module
+from tracekit.policy import Policy, Retry, name_of
 
 if TYPE_CHECKING:
     from tracekit.arguments import ArgumentSchema
@@ -27,26 +27,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class Retry:
-    """How often a call is tried again when trying again is allowed at all, and how long that may take."""
-
-    attempts: int = 3
-    """All dispatches, the first one among them."""
-    base_s: float = 1.0
-    """Wait after the first failure; doubled after each further one."""
-    cap_s: float = 30.0
-    """Longest single wait."""
-    total_s: float = 120.0
-    """Longest sum of waits; a `Retry-After` beyond it ends the retrying."""
-    jitter: float = 0.25
-    """Each wait is longer by a random share of up to this much."""
-
-    def __post_init__(self) -> None:
-        if self.attempts < 1 or min(self.base_s, self.cap_s, self.total_s, self.jitter) < 0:
-            raise ValueError(f"a retry needs attempts >= 1 and no negative seconds, got {self}")
 
 
 class ToolHandler(Protocol):
@@ -105,43 +85,13 @@ def idempotency_key() -> str | None:
     return current_key.get()
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """Everything that a tool declares; `tool()` documents the fields."""
-
-    effect: EffectRisk = EffectRisk.READ
-    idempotent: bool = False
-    probe: Callable[..., Any] | None = None
-    undo: Callable[..., Any] | None = None
-    timeout_s: float | None = None
-    settle_s: float = 0.0
-    retry: Retry | None = None
-    fallback: tuple[Callable[..., Any], ...] = ()
-    critical: bool = True
-
-    @property
-    def risk(self) -> str:
-        """`none` for a read, `low` for an effect with key or undo, `high` for the rest: a column of the decision table."""
-        if self.effect is EffectRisk.READ:
-            return "none"
-        return "low" if self.idempotent or self.undo is not None else "high"
-
-    @property
-    def declared(self) -> dict[str, Any]:
-        """What the log says of it as attributes of a step: `tracekit.critical`, and `probe`, `undo`, `fallback` by name."""
-        names = {"probe": self.probe, "undo": self.undo}
-        told: dict[str, Any] = {"tracekit.critical": self.critical}
-        told |= {
-            f"tracekit.{key}": name_of(function) for key, function in names.items() if function is not None
-        }
-        if self.fallback:
-            told["tracekit.fallback"] = [name_of(function) for function in self.fallback]
-        return told
-
-
-def name_of(function: Callable[..., Any]) -> str:
-    """Name of a tool or function as the log and the ledger say it."""
-    return str(getattr(function, "name", "") or getattr(function, "__name__", "tool"))
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether a call of *function* has to be awaited: a coroutine function, an object with such a call, an async tool."""
+    if isinstance(function, Tool):
+        return function.is_async
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004  an object with an async __call__
+    )
 
 
 class Tool(Generic[P, R]):
@@ -150,11 +100,17 @@ class Tool(Generic[P, R]):
     def __init__(
         self, function: Callable[P, R], policy: Policy, *, name: str = "", schema: Any = None
     ) -> None:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TracekitError(
+                "tool.generator",
+                f"expected a function that gives its result as tool {name_of(function)!r}, got a generator, which has "
+                'done nothing yet when it returns; return a list, or record it with @tracekit.step(kind="tool")',
+            )
         functools.update_wrapper(cast(Any, self), function)
         self.function = function
         self.policy = policy
         self.name = name or getattr(function, "__name__", "tool")
-        self.is_async = inspect.iscoroutinefunction(function)
+        self.is_async = is_async(function)
         self._schema = schema
         self._signature = inspect.signature(function)
         if self.is_async and hasattr(inspect, "markcoroutinefunction"):
@@ -345,7 +301,8 @@ def tool(
     except ValueError:
         known = ", ".join(f"{each.value!r}" for each in EffectRisk)
         raise TracekitError("tool.effect", f"effect must be one of {known}, got {effect!r}") from None
-    policy = Policy(risk, idempotent, probe, undo, timeout_s, settle_s, retry, tuple(fallback), critical)
+    others = tuple(fallback) if isinstance(fallback, list | tuple) else (fallback,)
+    policy = Policy(risk, idempotent, probe, undo, timeout_s, settle_s, retry, others, critical)
 
     def declare(target: Callable[..., Any]) -> Tool[Any, Any]:
         made: Tool[Any, Any] = Tool(target, policy, name=name, schema=schema)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import threading
+from collections.abc import AsyncIterator, Iterator
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
@@ -160,3 +161,54 @@ def test_a_lenient_reading_leaves_what_stands_in_a_text_alone() -> None:
 
     raw = 'Here: {"text": "see [1, ] and {a, }",\n}'
     assert note.parse(raw, lenient=True).values == {"text": "see [1, ] and {a, }"}
+
+
+@pytest.mark.parametrize(
+    ("declared", "expected"),
+    [
+        ({"probe": "find_refund"}, "a function as probe"),
+        ({"undo": 5}, "a function as undo"),
+        ({"fallback": "refund_by_transfer"}, "a list of functions as fallback"),
+        ({"timeout_s": 0}, "seconds above 0 as timeout_s"),
+        ({"timeout_s": float("nan")}, "seconds above 0 as timeout_s"),
+        ({"settle_s": -1}, "seconds, not negative as settle_s"),
+        ({"retry": 3}, "a tracekit.Retry as retry"),
+    ],
+)
+def test_a_declaration_that_can_not_be_kept_is_refused_where_it_is_made(
+    declared: dict[str, Any], expected: str
+) -> None:
+    with pytest.raises(TracekitError, match=expected):
+        tracekit.tool(effect="payment", **declared)(print)
+
+
+def test_waits_that_are_no_numbers_are_refused() -> None:
+    for wrong in ({"base_s": float("nan")}, {"attempts": "3"}, {"cap_s": "1"}):
+        with pytest.raises(ValueError, match="a whole number of attempts"):
+            tracekit.Retry(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_generator_is_no_tool_since_it_has_done_nothing_when_it_returns() -> None:
+    def rows() -> Iterator[int]:
+        yield 1
+
+    async def rows_async() -> AsyncIterator[int]:
+        yield 1
+
+    for function in (rows, rows_async):
+        with pytest.raises(TracekitError, match="return a list, or record it with") as refused:
+            tracekit.tool(function)
+        assert refused.value.code == "tool.generator"
+
+
+async def test_an_object_whose_call_is_asynchronous_is_an_asynchronous_tool() -> None:
+    class Refund:
+        __name__ = "refund_object"
+
+        async def __call__(self, order_id: str) -> str:
+            return f"{order_id} refunded"
+
+    made = tracekit.tool(effect="payment")(Refund())
+
+    assert made.is_async
+    assert await made(order_id="A-1024") == "A-1024 refunded"

@@ -25,8 +25,8 @@ from tracekit.durable.trail import begin, effect_fields, end_lost
 from tracekit.errors import Divergence, LeaseLost, NotExecuted, RequiresReview
 from tracekit.model import EffectStatus, StepKind, StepStatus
 from tracekit.outcome import Failure, classify, no_answer
+from tracekit.policy import Retry
 from tracekit.store.contract import EffectRow, PutStep, ReviewRow, UseReview, Write
-from tracekit.tools import Retry
 
 STOPS = (RequiresReview, Divergence, LeaseLost)
 """Raised by durable calls inside of a tool: they end the attempt and say nothing about the tool."""

@@ -20,6 +20,7 @@ from tracekit.durable.session import Session, event, now_ms
 from tracekit.durable.tool_call import Asked, tool_call
 from tracekit.errors import TracekitError
 from tracekit.model import EffectRisk, EffectStatus, TaskStatus
+from tracekit.policy import Policy
 from tracekit.snapshot import canonical, digest
 from tracekit.store.contract import (
     CompensationRow,
@@ -32,7 +33,7 @@ from tracekit.store.contract import (
     UseReview,
     Write,
 )
-from tracekit.tools import Policy, Tool, accepted, as_tool, registered
+from tracekit.tools import Tool, accepted, as_tool, registered
 
 
 def roll_back(session: Session, review: ReviewRow | None) -> Op[None]:

@@ -26,10 +26,10 @@ from tracekit.durable.session import Session, event, now_ms
 from tracekit.durable.trail import begin
 from tracekit.model import StepKind, StepStatus
 from tracekit.outcome import classify, no_answer
+from tracekit.policy import Retry
 from tracekit.recording.contexts import HashedMessages
 from tracekit.snapshot import canonical, context_digest, digest
 from tracekit.store.contract import AddUsage, AppendDecision, DecisionRow, PutStep, StepRow
-from tracekit.tools import Retry
 
 Message = dict[str, Any]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracekit import clock
-from tracekit.tools import Retry
+from tracekit.policy import Retry
 
 
 def backoff_s(failures: int, policy: Retry, *, retry_after_s: float | None = None) -> float:

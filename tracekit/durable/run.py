@@ -32,8 +32,9 @@ from tracekit.durable.small_calls import (
 )
 from tracekit.durable.tool_call import Asked, tool_call
 from tracekit.durable.tool_round import Settled, messages_of, settled_call, stop_loops, to_calls, tool_table
+from tracekit.policy import Policy
 from tracekit.snapshot import digest, to_log
-from tracekit.tools import Policy, Tool, as_tool, handler
+from tracekit.tools import Tool, as_tool, handler, is_async
 
 
 class Run:
@@ -77,7 +78,7 @@ class Run:
         asked = ModelAsked(
             _name_of(function),
             lambda sent: function(sent, **passed),
-            _is_async(function),
+            is_async(function),
             tuple(_message(each) for each in messages),
             {"tools": sorted(table), **settings},
             timeout_s,
@@ -102,7 +103,7 @@ class Run:
     def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """The result of a named piece of work, done once and then remembered."""
         arguments = {"args": list(args), "kwargs": kwargs}
-        asked = StepAsked(name, lambda: function(*args, **kwargs), _is_async(function), arguments)
+        asked = StepAsked(name, lambda: function(*args, **kwargs), is_async(function), arguments)
         return self._drive(step_call(self._session, self._place(), asked))
 
     def ask(self, question: str, options: Sequence[str] = ()) -> Any:
@@ -196,14 +197,6 @@ def _takes(function: Callable[..., Any], name: str) -> bool:
     except (TypeError, ValueError):
         return True
     return any(p.name == name or p.kind is p.VAR_KEYWORD for p in parameters)
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    if isinstance(function, Tool):
-        return function.is_async
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        getattr(function, "__call__", None)  # noqa: B004  an object with an async __call__
-    )
 
 
 def _name_of(function: Callable[..., Any]) -> str:

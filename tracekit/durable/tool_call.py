@@ -27,8 +27,9 @@ from tracekit.durable.settle import asked_about, decision
 from tracekit.durable.trail import effect_fields, end_lost
 from tracekit.errors import NotStorable, TracekitError
 from tracekit.model import EffectStatus, StepStatus
+from tracekit.policy import Policy
 from tracekit.store.contract import EffectRow, PutBlob, PutStep, ReviewRow, StepRow, UseReview
-from tracekit.tools import Policy, Tool, accepted, as_tool
+from tracekit.tools import Tool, accepted, as_tool
 
 EDITED_CALL_NO = 100
 """Call numbers of edited arguments start at the multiples of this, those of fallbacks count from there."""
