@@ -28,3 +28,21 @@ def test_a_library_that_a_script_lacks_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(TracekitError, match=r"No module named 'no_such_library' at .*needs_library\.py:1"):
         load_app(str(script))
+
+
+def test_a_script_that_ends_itself_while_it_is_loaded_does_not_end_the_command(tmp_path: Path) -> None:
+    script = tmp_path / "without_a_guard.py"
+    script.write_text("import sys\n\nsys.exit(0)\n")
+
+    with pytest.raises(TracekitError, match=r"SystemExit: 0 at .*without_a_guard\.py:3; .*__name__"):
+        load_app(str(script))
+
+
+def test_a_module_that_is_not_there_is_told_apart_from_one_that_lacks_a_library_of_a_like_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lamps_agent.py").write_text("import lamps\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    with pytest.raises(TracekitError, match="No module named 'lamps' at"):
+        load_app("lamps_agent")

@@ -216,3 +216,29 @@ def test_a_question_says_by_what_the_service_finds_the_request_and_how_to_decide
     assert (bare.returncode, "--result null" in bare.stderr) == (2, True)
     assert shell.run("review", "decide", review, "done", "--result", "null").returncode == 0
     assert "tracekit review decide" not in shell.run("review", "show", review).stdout
+
+
+def test_a_plan_says_that_the_script_was_found_and_could_not_be_loaded(shell: Shell) -> None:
+    shell.run("start", DIE="1")
+    script = shell.folder / "agent.py"
+    script.write_text("import os\nos.environ['NO_SUCH_SETTING']\n" + script.read_text())
+
+    told = shell.run("plan", "t")
+
+    assert "could not be loaded: KeyError: 'NO_SUCH_SETTING'" in told.stdout
+    assert "tool 'pay' is not declared here; the task's code could not be loaded" in told.stdout
+    assert "give --app" not in told.stdout
+    script.unlink()
+    assert "there is no script" in shell.run("plan", "t").stdout
+
+
+def test_going_back_to_a_call_that_is_not_there_says_what_a_call_is_named_by(shell: Shell) -> None:
+    shell.run("start", BREAK_AFTER="1")
+
+    told = shell.run("plan", "t", "--from", "7")
+
+    assert told.returncode == 4
+    assert (
+        "no call '7'; expected the number of a call in the task (1), as `tracekit plan` shows it"
+        in told.stderr
+    )

@@ -66,6 +66,7 @@ def _print(found: object) -> None:
             *(("at risk", _risk(each)) for each in found.at_risk),
             *(("review", f"{each}  (tracekit review show {each})") for each in found.reviews),
             *(("changed", f"{each} changed since the task began") for each in found.code_changed),
+            *([("code", f"not loaded: {found.code_missing}")] if found.code_missing else []),
             *(("to do", each) for each in found.todo),
         ],
     )

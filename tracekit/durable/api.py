@@ -19,7 +19,7 @@ from tracekit.durable.owning import Ownership, existing_store, opened, ownership
 from tracekit.durable.plan import AtRisk, Plan, make_plan
 from tracekit.durable.reviewing import is_open, requires_review
 from tracekit.durable.session import Session, now_ms
-from tracekit.durable.task import Task, registered_task
+from tracekit.durable.task import Task
 from tracekit.durable.unopened import REASON as UNOPENED
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
@@ -47,28 +47,34 @@ def plan(task_id: str, *, store: str | Store | None = None, app: str | None = No
     state = state_of(found, task_id, with_bodies=True)
     if app is not None:
         load_app(app)
-    task = _task_if_there(state.task)
+    task, missing = _task_if_there(state.task)
     return make_plan(
         state,
-        table_of(state.task),
+        _table(task),
         code_changed=task.changes_since(state.task) if task is not None else (),
+        code_missing=missing,
         is_held=state.task.owner in survey(found).alive,
     )
 
 
 def table_of(row: TaskRow) -> Table:
     """The decision table that the task of *row* declares, where its code can be found; else the standard one."""
-    task = _task_if_there(row)
+    return _table(_task_if_there(row)[0])
+
+
+def _table(task: Task[Any] | None) -> Table:
     return task.options.table if task is not None and task.options.table is not None else Table.standard()
 
 
-def _task_if_there(row: TaskRow) -> Task[Any] | None:
-    """The declared task, its module imported so that its tools are known; None where that can't be done here."""
+def _task_if_there(row: TaskRow) -> tuple[Task[Any] | None, TracekitError | None]:
+    """The declared task, its module imported so that its tools are known; else None and why it can't be had here."""
+    if row.function == SCOPE_FUNCTION:
+        return None, None
     try:
-        return find_task(row.function)
-    except Exception:
+        return find_task(row.function), None
+    except TracekitError as error:
         # A plan can be shown without the code; what it can't know then, it says.
-        return registered_task(row.function)
+        return None, error
 
 
 def resume(task_id: str, *, store: str | Store | None = None, app: str | None = None) -> Any:

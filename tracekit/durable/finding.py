@@ -35,17 +35,18 @@ def _loaded(app: str, load: Callable[[], ModuleType]) -> ModuleType:
     except TracekitError:
         raise
     except ModuleNotFoundError as error:
-        if error.name and app.startswith(error.name):
+        if error.name and f"{app}.".startswith(f"{error.name}."):
             raise TracekitError(
                 "task.no_module",
                 f"there is no module {app!r} on the import path; run from its folder, set PYTHONPATH, or give --app",
             ) from error
         raise _app_failed(app, error) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        # A script without a guard around its main part ends itself while it is loaded; this process goes on.
         raise _app_failed(app, error) from error
 
 
-def _app_failed(app: str, error: Exception) -> TracekitError:
+def _app_failed(app: str, error: BaseException) -> TracekitError:
     frames = traceback.extract_tb(error.__traceback__)
     where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return TracekitError(

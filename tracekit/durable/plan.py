@@ -10,6 +10,7 @@ from tracekit.durable.decide import Action, Facts, Table
 from tracekit.durable.places import named_call
 from tracekit.durable.reviewing import is_open
 from tracekit.durable.settle import settle_means
+from tracekit.errors import TracekitError
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
 from tracekit.snapshot import decode
 from tracekit.store.contract import EffectRow, ReviewRow, StepRow, TaskState
@@ -62,6 +63,8 @@ class Plan:
     owner: str | None = None
     code_changed: tuple[str, ...] = ()
     """What differs from the code that the task began with, where that code can be found here."""
+    code_missing: str | None = None
+    """Why the task's code could not be loaded here; None where it was, or is not needed."""
     break_place: str | None = None
     """Place of the call that the break point names; None where it names none."""
 
@@ -72,18 +75,23 @@ class Plan:
 
 
 def make_plan(
-    state: TaskState, table: Table, *, code_changed: tuple[str, ...] = (), is_held: bool = False
+    state: TaskState,
+    table: Table,
+    *,
+    code_changed: tuple[str, ...] = (),
+    code_missing: TracekitError | None = None,
+    is_held: bool = False,
 ) -> Plan:
     """The plan for the task of *state*."""
     task = state.task
     finished = [row for row in state.steps if row.status in (StepStatus.OK, StepStatus.SKIPPED)]
     open_reviews = [row for row in state.reviews if is_open(row)]
     at_risk = tuple(
-        as_at_risk(state, row, _next_move(state, row, table)[1])
+        as_at_risk(state, row, _next_move(state, row, table, code_missing)[1])
         for row in state.effects
         if _is_unsettled(row)
     )
-    action, recommendation, rule_id = _action(state, table, open_reviews)
+    action, recommendation, rule_id = _action(state, table, open_reviews, code_missing)
     if is_held and task.owner is not None and not task.status.is_final:
         action, rule_id = "wait", "owner.alive"
         recommendation = f"nothing: {task.owner} is alive and works on it"
@@ -109,6 +117,7 @@ def make_plan(
         tuple(named_call(row.place, row.name) for row in state.steps if row.status is StepStatus.SKIPPED),
         task.owner,
         code_changed,
+        None if code_missing is None else str(code_missing),
         _break_place(state, open_reviews),
     )
 
@@ -132,7 +141,9 @@ def as_at_risk(state: TaskState, effect: EffectRow, next_move: str) -> AtRisk:
     )
 
 
-def _next_move(state: TaskState, effect: EffectRow, table: Table) -> tuple[Action, str, str]:
+def _next_move(
+    state: TaskState, effect: EffectRow, table: Table, code_missing: TracekitError | None
+) -> tuple[Action, str, str]:
     decided = [row for row in state.reviews if row.place == effect.place and row.status == "decided"]
     if decided:
         return (
@@ -149,15 +160,19 @@ def _next_move(state: TaskState, effect: EffectRow, table: Table) -> tuple[Actio
         Action.RETRY: "send it again under the same key",
         Action.SETTLE: "ask its probe what became of it, then keep the result or send it",
     }
-    known = (
-        ""
-        if tool is not None
-        else f" (tool {effect.tool!r} is not declared here; give --app to know its probe)"
-    )
-    return verdict.action, words.get(verdict.action, "ask a person") + known, verdict.rule_id
+    unknown = "" if tool is not None else f" ({_not_declared(effect.tool, code_missing)})"
+    return verdict.action, words.get(verdict.action, "ask a person") + unknown, verdict.rule_id
 
 
-def _action(state: TaskState, table: Table, open_reviews: list[ReviewRow]) -> tuple[str, str, str]:
+def _not_declared(tool: str, code_missing: TracekitError | None) -> str:
+    was_found = code_missing is not None and code_missing.code == "task.app_failed"
+    why = "the task's code could not be loaded" if was_found else "give --app to know its probe"
+    return f"tool {tool!r} is not declared here; {why}"
+
+
+def _action(
+    state: TaskState, table: Table, open_reviews: list[ReviewRow], code_missing: TracekitError | None
+) -> tuple[str, str, str]:
     task = state.task
     if task.status.is_final:
         return "none", f"nothing: the task is {task.status.value}", "final"
@@ -168,7 +183,7 @@ def _action(state: TaskState, table: Table, open_reviews: list[ReviewRow]) -> tu
         return "start", "let a worker take it, or resume it here", "queued"
     if task.status is TaskStatus.ROLLING_BACK:
         return "rollback", "go on undoing", "rolling_back"
-    moves = [_next_move(state, row, table) for row in state.effects if _is_unsettled(row)]
+    moves = [_next_move(state, row, table, code_missing) for row in state.effects if _is_unsettled(row)]
     for move, words, rule_id in moves:
         if move is Action.REVIEW:
             return "review", words, rule_id
