@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
 import pytest
 
 from tests.store.samples import ARGUMENTS, blob, effect, review, started, step
+from tracekit.cli import main
+from tracekit.cli.command import Exit
 from tracekit.errors import TracekitError
+from tracekit.model import TaskStatus
 from tracekit.store import open_store
 from tracekit.store.contract import (
     AppendDecision,
@@ -21,6 +25,7 @@ from tracekit.store.contract import (
     PutCompensation,
     PutStep,
     Store,
+    UpdateTask,
     WorkerRow,
 )
 
@@ -157,3 +162,35 @@ def test_a_lease_on_a_damaged_task_writes_nothing(full_store: Store, path: Path)
 
     with pytest.raises(TracekitError, match="checksum"):
         full_store.acquire("t1", owner="w2", ttl_s=60)
+
+
+def test_a_damaged_task_is_pruned_by_no_status(
+    full_store: Store, path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = full_store
+    for name in ("t2", "t3"):
+        lease = started(store, name)
+        done = UpdateTask({"status": TaskStatus.DONE})
+        store.commit(lease, [PutStep(replace(step(), task_id=name)), done], durable=True)
+    # An open task that reads as ended, and one that ended and is as it was.
+    change(path, "UPDATE task SET status = 'done' WHERE task_id = 't1'")
+    change(path, "UPDATE task SET fence = fence + 1 WHERE task_id = 't2'")
+    told: list[TracekitError] = []
+    far_ms = 10**15
+
+    counts = store.prune(before_ms=far_ms, keep_every=1, forget_before_ms=far_ms, damaged=told.append)
+
+    assert (counts["task"], counts["step"]) == (1, 1)
+    assert [("t1" in str(error), "t2" in str(error), error.code) for error in told] == [
+        (True, False, "store.damaged"),
+        (False, True, "store.damaged"),
+    ]
+    left = apsw.Connection(str(path))
+    assert left.execute("SELECT DISTINCT task_id FROM step ORDER BY task_id").fetchall() == [("t1",), ("t2",)]
+    assert left.execute("SELECT count(*) FROM effect").fetchall() == [(1,)]
+    left.close()
+
+    ends = main(["prune", "--older-than-days", "-1", "--forget-days", "-1", "--store", str(path)])
+
+    assert ends == Exit.DAMAGE
+    assert "task row at task_id 't1'" in capsys.readouterr().err

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 
 from tracekit import clock
-from tracekit.cli._store import add_format, add_store, print_json, print_table
+from tracekit.cli._store import add_format, add_store, print_json, print_table, say
 from tracekit.cli.command import Command, Exit
+from tracekit.errors import TracekitError
 
 DAY_MS = 24 * 3600 * 1000
 
@@ -34,18 +35,22 @@ def _run(options: argparse.Namespace) -> int:
     now_ms = clock.now_ms()
     forget = None if options.forget_days is None else now_ms - round(options.forget_days * DAY_MS)
     store = existing_store(options.store)
+    damaged: list[TracekitError] = []
     removed = store.prune(
         before_ms=now_ms - round(options.older_than_days * DAY_MS),
         keep_every=options.keep_every,
         forget_before_ms=forget,
+        damaged=damaged.append,
     )
+    for error in damaged:
+        say(f"tracekit: {error}; nothing of this task was removed by its status")
     gone = forget_dead(store)
     counts = dict(removed) | ({"worker": gone} if gone else {})
     if options.format == "json":
         print_json(counts)
     else:
         print_table(("table", "rows removed"), sorted(counts.items()))
-    return Exit.CLEAN
+    return Exit.DAMAGE if damaged else Exit.CLEAN
 
 
 COMMAND = Command("prune", "remove what retention allows from a store", _configure, _run)

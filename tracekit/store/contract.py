@@ -484,7 +484,12 @@ class Store(Claims, Protocol):
         """All workers known, also dead ones."""
 
     def prune(
-        self, *, before_ms: int, keep_every: int = 10, forget_before_ms: int | None = None
+        self,
+        *,
+        before_ms: int,
+        keep_every: int = 10,
+        forget_before_ms: int | None = None,
+        damaged: Damaged | None = None,
     ) -> Mapping[str, int]:
         """
         Remove what retention allows; counts of removed rows by table.
@@ -493,7 +498,8 @@ class Store(Claims, Protocol):
         task. Of tasks that ended before *before_ms* the steps go too; task, ledger, reviews and decisions stay, so
         that the same id is not run twice. Tasks that ended before *forget_before_ms* go whole, ledger included:
         nothing guards their ids after that. Bodies that no row names any more go. Never anything but events of an
-        open task.
+        open task. A task whose own row is damaged may be open, whatever its status says: it is treated so, and *damaged*
+        is told.
         """
 
     def close(self) -> None:

@@ -123,7 +123,12 @@ class MemoryStore(RuleStore):
             return sorted(tables.workers.values(), key=lambda row: row.worker_id)
 
     def prune(
-        self, *, before_ms: int, keep_every: int = 10, forget_before_ms: int | None = None
+        self,
+        *,
+        before_ms: int,
+        keep_every: int = 10,
+        forget_before_ms: int | None = None,
+        damaged: Damaged | None = None,
     ) -> Mapping[str, int]:
         with self._open() as tables:
             counts = {"event": tables.thin_events(before_ms, max(1, keep_every))}

@@ -17,7 +17,7 @@ import psycopg
 
 from tracekit import clock
 from tracekit.config import settings
-from tracekit.errors import TracekitError
+from tracekit.errors import Damaged, TracekitError
 from tracekit.store import forking, queries
 from tracekit.store.base import Result
 from tracekit.store.postgres_pool import Connection, Pool, patiently
@@ -96,9 +96,15 @@ class PostgresStore(SqlStore):
         return list(values)
 
     def prune(
-        self, *, before_ms: int, keep_every: int = 10, forget_before_ms: int | None = None
+        self,
+        *,
+        before_ms: int,
+        keep_every: int = 10,
+        forget_before_ms: int | None = None,
+        damaged: Damaged | None = None,
     ) -> Mapping[str, int]:
-        return prune(self._change, Retention(before_ms, keep_every, forget_before_ms, clock.now_ms()))
+        retention = Retention(before_ms, keep_every, forget_before_ms, clock.now_ms())
+        return prune(self._change, retention, self._to_list(self._untrusted(damaged)))
 
     def close(self) -> None:
         self._pool.close()

@@ -32,12 +32,19 @@ class Retention:
     now_ms: int
 
 
-def prune(delete: Delete, retention: Retention) -> dict[str, int]:
-    """Rows removed by table, each table in batches until nothing is left to remove."""
+def prune(delete: Delete, retention: Retention, damaged: Any) -> dict[str, int]:
+    """
+    Rows removed by table, each table in batches until nothing is left to remove.
+
+    Args:
+        delete: Runs one statement.
+        retention: What may go.
+        damaged: Ids of tasks whose rows can't be trusted, as a list of the dialect: nothing of them goes by their status.
+    """
     counts: dict[str, int] = {}
     for table, statement, params in _passes(retention):
         batch = SWEEP_ROWS if table == "blob" else BATCH_ROWS
-        while removed := delete(statement, params | {"batch": batch}):
+        while removed := delete(statement, params | {"batch": batch, "damaged": damaged}):
             counts[table] = counts.get(table, 0) + removed
             if removed < batch:
                 break

@@ -28,7 +28,11 @@ from tracekit.store.tables import (
     WORKER,
     Row,
     Table,
+    intact,
 )
+from tracekit.store.tables import damaged as damaged_row
+
+_PAGE_ROWS = 1000
 
 
 class SqlStore(RuleStore):
@@ -87,6 +91,28 @@ class SqlStore(RuleStore):
 
     def forget_worker(self, worker_id: str) -> None:
         self._change("worker_delete", {"worker_id": worker_id})
+
+    def _untrusted(self, told: Damaged | None) -> list[str]:
+        """Ids of the tasks whose row says that they ended, but is not what was stored; each one is *told*."""
+        ended = self._to_list([each.value for each in TaskStatus if each.is_final])
+        found, after = [], ""
+        while page := self._page_of_tasks(ended, after):
+            for values in page:
+                row = dict(zip(TASK.columns, values, strict=False))
+                if not intact(values):
+                    error = damaged_row(TASK, row, "its checksum does not match")
+                    if not isinstance(row["task_id"], str):
+                        # Without an id that is a text it can't be spared, so nothing may go.
+                        raise error
+                    found.append(row["task_id"])
+                    if told is not None:
+                        told(error)
+            after = row["task_id"]
+        return found
+
+    def _page_of_tasks(self, statuses: Any, after: str) -> list[Sequence[Any]]:
+        params = {"after": after, "statuses": statuses, "limit": _PAGE_ROWS}
+        return list(self._read(lambda execute: execute("tasks_list", params)))
 
     def _load(self, execute: Execute, task_id: str, *, with_bodies: bool) -> TaskState | None:
         rows = self._rows(execute, TASK, "task_read", task_id=task_id)

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from tracekit import clock
+from tracekit.errors import Damaged
 from tracekit.store import forking
 from tracekit.store.base import Result, closed
 from tracekit.store.retention import Retention, prune
@@ -91,10 +92,15 @@ class SqliteStore(SqlStore):
         return orjson.dumps(list(values)).decode()
 
     def prune(
-        self, *, before_ms: int, keep_every: int = 10, forget_before_ms: int | None = None
+        self,
+        *,
+        before_ms: int,
+        keep_every: int = 10,
+        forget_before_ms: int | None = None,
+        damaged: Damaged | None = None,
     ) -> Mapping[str, int]:
         retention = Retention(before_ms, keep_every, forget_before_ms, clock.now_ms())
-        counts = prune(self._change, retention)
+        counts = prune(self._change, retention, self._to_list(self._untrusted(damaged)))
         with self._write_lock:
             writer = self._open_writer()
             with writer.translated():

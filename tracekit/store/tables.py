@@ -148,9 +148,9 @@ class Table(Generic[Row]):
 
     def row(self, values: Sequence[Any], bodies: Bodies) -> Row:
         """The row behind *values*, which end with the checksum; `store.damaged` with its place when they differ."""
-        *plain, crc = values
+        *plain, _ = values
         try:
-            if checksum(plain) != crc:
+            if not intact(values):
                 raise ValueError("its checksum does not match")
             for place in self._body_places:
                 if plain[place] is not None:
@@ -161,6 +161,16 @@ class Table(Generic[Row]):
             return self.row_type(*plain)
         except (ValueError, TypeError) as error:
             raise damaged(self, dict(zip(self.columns, values, strict=False)), error) from error
+
+
+def intact(values: Sequence[Any]) -> bool:
+    """Whether *values*, which end with the checksum, are those that were stored."""
+    *plain, crc = values
+    try:
+        return bool(checksum(plain) == crc)
+    except TypeError:
+        # What was text may be bytes that are none.
+        return False
 
 
 def checksum(values: Sequence[Any]) -> int:

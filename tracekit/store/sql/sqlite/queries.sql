@@ -107,7 +107,7 @@ DELETE FROM event WHERE (task_id, seq) IN (
 -- no row; the journal of tasks that ended
 DELETE FROM step WHERE (task_id, place) IN (
   SELECT task_id, place FROM step AS old
-  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms)
+  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms AND NOT task_id IN (SELECT value FROM json_each(:damaged)))
   LIMIT :batch
 );
 
@@ -115,7 +115,7 @@ DELETE FROM step WHERE (task_id, place) IN (
 -- no row; what belongs to tasks that are forgotten
 DELETE FROM event WHERE (task_id, seq) IN (
   SELECT task_id, seq FROM event AS old
-  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms)
+  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms AND NOT task_id IN (SELECT value FROM json_each(:damaged)))
   LIMIT :batch
 );
 
@@ -123,7 +123,7 @@ DELETE FROM event WHERE (task_id, seq) IN (
 -- no row; what belongs to tasks that are forgotten
 DELETE FROM decision WHERE (id) IN (
   SELECT id FROM decision AS old
-  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms)
+  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms AND NOT task_id IN (SELECT value FROM json_each(:damaged)))
   LIMIT :batch
 );
 
@@ -131,7 +131,7 @@ DELETE FROM decision WHERE (id) IN (
 -- no row; what belongs to tasks that are forgotten
 DELETE FROM compensation WHERE (task_id, ord) IN (
   SELECT task_id, ord FROM compensation AS old
-  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms)
+  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms AND NOT task_id IN (SELECT value FROM json_each(:damaged)))
   LIMIT :batch
 );
 
@@ -139,7 +139,7 @@ DELETE FROM compensation WHERE (task_id, ord) IN (
 -- no row; what belongs to tasks that are forgotten
 DELETE FROM review_claim WHERE (review_id) IN (
   SELECT review_id FROM review_claim AS old
-  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms)
+  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms AND NOT task_id IN (SELECT value FROM json_each(:damaged)))
   LIMIT :batch
 );
 
@@ -147,7 +147,7 @@ DELETE FROM review_claim WHERE (review_id) IN (
 -- no row; what belongs to tasks that are forgotten
 DELETE FROM review WHERE (review_id) IN (
   SELECT review_id FROM review AS old
-  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms)
+  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms AND NOT task_id IN (SELECT value FROM json_each(:damaged)))
   LIMIT :batch
 );
 
@@ -155,7 +155,7 @@ DELETE FROM review WHERE (review_id) IN (
 -- no row; what belongs to tasks that are forgotten
 DELETE FROM effect WHERE (task_id, key) IN (
   SELECT task_id, key FROM effect AS old
-  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms)
+  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms AND NOT task_id IN (SELECT value FROM json_each(:damaged)))
   LIMIT :batch
 );
 
@@ -163,7 +163,7 @@ DELETE FROM effect WHERE (task_id, key) IN (
 -- no row; what belongs to tasks that are forgotten
 DELETE FROM step WHERE (task_id, place) IN (
   SELECT task_id, place FROM step AS old
-  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms)
+  WHERE task_id IN (SELECT task_id FROM task WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms AND NOT task_id IN (SELECT value FROM json_each(:damaged)))
   LIMIT :batch
 );
 
@@ -171,7 +171,7 @@ DELETE FROM step WHERE (task_id, place) IN (
 -- no row; tasks that are forgotten
 DELETE FROM task WHERE (task_id) IN (
   SELECT task_id FROM task AS old
-  WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms
+  WHERE status IN ('done', 'failed', 'cancelled') AND updated_ms < :before_ms AND NOT task_id IN (SELECT value FROM json_each(:damaged))
   LIMIT :batch
 );
 
