@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import glob
-import gzip
 import shutil
 import sys
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -16,6 +16,7 @@ from tracekit_analyzers import parquet
 from tracekit_analyzers.model import InputFile
 
 HEAD_BYTES = 64 * 1024
+_GZIP_HEAD_BYTES = 1 << 20
 STDIN = "-"
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _NEVER = (".db-wal", ".db-shm", ".tmp", ".md", ".lock", ".tracekit-index")
@@ -150,14 +151,32 @@ def unpacked_head(stream: BinaryIO) -> bytes:
     stream.seek(0)
     try:
         if magic[:2] == _GZIP:
-            return gzip.GzipFile(fileobj=stream).read(HEAD_BYTES)
+            return _first_of_gzip(stream)
         if magic == _ZSTD:
             import zstandard
 
             return zstandard.ZstdDecompressor().stream_reader(stream).read(HEAD_BYTES)
-    except (EOFError, gzip.BadGzipFile, zstandard_error()):
+    except zstandard_error():
         return b""
     return stream.read(HEAD_BYTES)
+
+
+def _first_of_gzip(stream: BinaryIO) -> bytes:
+    """
+    First 64 KiB of the first members of a gzip *stream*, from its first megabyte.
+
+    `GzipFile` passes over zeros behind a member, however many gigabytes of them there are.
+    """
+    packed_bytes = stream.read(_GZIP_HEAD_BYTES)
+    found = bytearray()
+    while packed_bytes[:2] == _GZIP and len(found) < HEAD_BYTES:
+        member = zlib.decompressobj(wbits=31)
+        try:
+            found += member.decompress(packed_bytes, HEAD_BYTES - len(found))
+        except zlib.error:
+            break
+        packed_bytes = member.unused_data.lstrip(b"\0")
+    return bytes(found)
 
 
 def zstandard_error() -> type[Exception]:

@@ -102,6 +102,36 @@ def test_rows_are_answered_while_the_reading_has_not_begun(tmp_path: Path) -> No
     assert failed.total == 10
 
 
+def test_a_run_that_asks_a_person_waits_until_it_goes_on(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.jsonl", traces=2)
+    question = {
+        "error_type": "tracekit.errors.RequiresReview",
+        "error_message": "task t waits for a person at Pay?",
+    }
+    with path.open("a") as stream:
+        for trace, name in (("a" * 32, "asks"), ("b" * 32, "goes on")):
+            root = {"record": "step", "trace_id": trace, "step_id": "r", "kind": "task", "name": name}
+            ended = {"status": "unknown", "finished_at": "2026-01-01T01:00:09.000000Z", **question}
+            begun = {**root, "started_at": "2026-01-01T01:00:00.000000Z"}
+            again = {**root, "step_id": "r2", "parent_step_id": "r", "attempt": 2, "status": "running",
+                     "started_at": "2026-01-01T02:00:00.000000Z"}  # fmt: skip
+            stream.write(
+                json.dumps({**begun, "status": "running"}) + "\n" + json.dumps({**begun, **ended}) + "\n"
+            )
+            stream.write(json.dumps(again) + "\n" if name == "goes on" else "")
+    first = Glance()
+
+    list(first.looks([str(path)]))
+    shown = (
+        first.ask("select name, status from log.trace_rows where length(trace_id) = 32 order by name", ())
+        or []
+    )
+    first.close()
+
+    assert dict(shown)["asks"] == "waiting"
+    assert dict(shown)["goes on"] == "unknown"
+
+
 def test_a_torn_line_does_not_hide_the_rows(tmp_path: Path) -> None:
     path = write(tmp_path / "log.jsonl")
     with path.open("a") as stream:
