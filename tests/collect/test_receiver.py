@@ -126,7 +126,12 @@ def test_a_body_over_the_limit_is_refused_before_and_after_unpacking(receive: An
 
 def test_a_span_without_right_ids_is_rejected_alone(receive: Any, make: Any) -> None:
     receiver = receive()
-    bad = [make.span(2, traceId="0" * 32), make.span(3, spanId="xyz"), "no span", make.span(4, kind="client")]
+    bad = [
+        make.span(2, traceId="0" * 32),
+        make.span(3, spanId="xyz"),
+        "no span",
+        make.span(4, kind=["client"]),
+    ]
 
     status, _, answer = receiver.post("/v1/traces", make.request(make.span(1), *bad))
 

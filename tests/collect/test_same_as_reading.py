@@ -42,3 +42,34 @@ def test_real_spans_are_the_same_steps_received_and_read(name: str, tmp_path: Pa
     records, _ = read(READER, path)
     assert received
     assert told(received) == told(steps(records))
+
+
+def test_values_that_json_lacks_and_enums_by_name_are_the_same_received_and_read(
+    tmp_path: Path, make: Any
+) -> None:
+    values = [{"doubleValue": "NaN"}, {"doubleValue": "-Infinity"}, {"doubleValue": 1.5}, {"bytesValue": "aGk="},
+              {"intValue": "9007199254740993"}, {"arrayValue": {"values": [{"bytesValue": "aGk="}]}}]  # fmt: skip
+    attributes = [{"key": f"v{number}", "value": value} for number, value in enumerate(values)]
+    status = {"code": "STATUS_CODE_ERROR", "message": "no seat"}
+    request = make.request(make.span(1, kind="SPAN_KIND_CLIENT", status=status, attributes=attributes))
+    path = tmp_path / "spans.json"
+    path.write_text(json.dumps(request))
+    config.reset()
+    inlet = Inlet(config.configure(home=tmp_path, service="c"))
+    found = otlp_json.traces(path.read_bytes())
+    assert (found.rejected, inlet.take(found.spans)) == (0, [])
+    inlet.close()
+    config.reset()
+
+    (log,) = (tmp_path / "traces").glob("*.jsonl")
+    (received,) = [line for line in map(json.loads, log.read_text().splitlines()) if line["record"] == "step"]
+    (step,) = steps(read(READER, path)[0])
+    shown = {
+        name: value
+        for name, value in received["attributes"].items()
+        if name in {a["key"] for a in attributes}
+    }
+    assert shown == {name: value for name, value in step["attributes"].items() if name in shown}
+    assert shown["v3"] == {"$tk": {"type": "bytes", "base64": "aGk="}}
+    assert received["status"] == step["status"] == "error"
+    assert [span.kind for span in found.spans] == ["client"]

@@ -89,8 +89,7 @@ def _exactly(stream: Readable, count: int) -> bytes:
 
 def _chunked(stream: Readable, limit_bytes: int) -> bytes:
     """Exporters that pack while they send do not know the length before."""
-    parts: list[bytes] = []
-    total = 0
+    body = bytearray()  # a list of chunks of one byte each would take fifty times their size
     while True:
         head = stream.readline(_LONGEST_LINE).split(b";")[0].strip()
         try:
@@ -101,12 +100,12 @@ def _chunked(stream: Readable, limit_bytes: int) -> bytes:
             raise Undecodable(f"expected the size of a chunk, got {size}")
         if size == 0:
             break
-        total = _within(total + size, limit_bytes)
-        parts.append(_exactly(stream, size))
+        _within(len(body) + size, limit_bytes)
+        body += _exactly(stream, size)
         stream.readline(_LONGEST_LINE)
     while stream.readline(_LONGEST_LINE).strip():
         pass  # trailers
-    return b"".join(parts)
+    return bytes(body)
 
 
 def _unpacked(packed: bytes, window: int, limit_bytes: int) -> bytes:

@@ -9,8 +9,8 @@ from typing import Any
 
 import orjson
 
-from tracekit.collect.received import KINDS, STATUSES, Received, Undecodable, check_ids, word
-from tracekit.recording.foreign import ForeignEvent, ForeignSpan
+from tracekit.collect.received import Received, Undecodable, check_ids
+from tracekit.recording.foreign_span import SPAN_KINDS, STATUS_CODES, ForeignEvent, ForeignSpan, enum_word
 
 MOST_ITEMS = 8_000_000
 """Each takes some hundred bytes of memory; a batch of 64 MiB from a real exporter holds fewer."""
@@ -93,10 +93,10 @@ def _span(raw: Any, resource: dict[str, Any], scope: str | None) -> ForeignSpan:
         span_id=span_id,
         parent_span_id=parent if parent.strip("0") else None,
         name=str(raw.get("name") or ""),
-        kind=word(int(raw.get("kind") or 0), KINDS),
+        kind=enum_word(raw.get("kind"), SPAN_KINDS),
         start_ns=int(raw.get("startTimeUnixNano") or 0) or None,
         end_ns=int(raw.get("endTimeUnixNano") or 0) or None,
-        status_code=word(int(status.get("code") or 0), STATUSES),
+        status_code=enum_word(status.get("code"), STATUS_CODES),
         status_message=str(status.get("message") or "") or None,
         attributes=_attributes(raw),
         events=[_event(event) for event in _list(raw, "events") if isinstance(event, Mapping)],
@@ -121,7 +121,7 @@ def _pairs(pairs: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """The plain value of an `AnyValue`; null for an empty one."""
+    """The plain value of an `AnyValue`; null for an empty one. Files are read more leniently (docs/decisions.md)."""
     if not isinstance(value, Mapping):
         return None
     for kind, inner in value.items():

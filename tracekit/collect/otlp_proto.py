@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from tracekit.collect.received import KINDS, STATUSES, Received, Undecodable, check_ids, word
+from tracekit.collect.received import Received, Undecodable, check_ids
 from tracekit.errors import TracekitError
-from tracekit.recording.foreign import ForeignEvent, ForeignSpan
+from tracekit.recording.foreign_span import SPAN_KINDS, STATUS_CODES, ForeignEvent, ForeignSpan, enum_word
 
 _MISSING = (
     "application/x-protobuf needs the [collect] extra: pip install 'tracekit-agents[collect]'; "
@@ -88,10 +88,10 @@ def _span(raw: Any, resource: dict[str, Any], scope: str | None) -> ForeignSpan:
         span_id=span_id,
         parent_span_id=raw.parent_span_id.hex() if raw.parent_span_id.strip(b"\0") else None,
         name=raw.name,
-        kind=word(raw.kind, KINDS),
+        kind=enum_word(raw.kind, SPAN_KINDS),
         start_ns=raw.start_time_unix_nano or None,
         end_ns=raw.end_time_unix_nano or None,
-        status_code=word(raw.status.code, STATUSES),
+        status_code=enum_word(raw.status.code, STATUS_CODES),
         status_message=raw.status.message or None,
         attributes=_attributes(raw.attributes),
         events=[

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from tracekit.recording.foreign import ForeignSpan
 
-KINDS = ("unspecified", "internal", "server", "client", "producer", "consumer")
-STATUSES = ("unset", "ok", "error")
 _TRACE_ID = re.compile(r"(?!0{32})[0-9a-f]{32}")
 _SPAN_ID = re.compile(r"(?!0{16})[0-9a-f]{16}")
 
@@ -38,8 +36,3 @@ def check_ids(trace_id: str, span_id: str) -> None:
         raise ValueError(f"expected a traceId of 32 hexadecimal digits, not all zero, got {trace_id[:40]!r}")
     if not _SPAN_ID.fullmatch(span_id):
         raise ValueError(f"expected a spanId of 16 hexadecimal digits, not all zero, got {span_id[:40]!r}")
-
-
-def word(number: int, words: tuple[str, ...]) -> str:
-    """The word of an enum's *number*; the first one for a number that we don't know."""
-    return words[number] if 0 <= number < len(words) else words[0]

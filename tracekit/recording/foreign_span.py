@@ -8,6 +8,8 @@ from typing import Any
 
 from tracekit.clock import rfc3339
 
+SPAN_KINDS = ("unspecified", "internal", "server", "client", "producer", "consumer")
+STATUS_CODES = ("unset", "ok", "error")
 _LARGEST_NS = 253_402_300_799_000_000_000
 """End of the year 9999, the last that a datetime can say."""
 
@@ -49,3 +51,17 @@ class ForeignSpan:
 def time_of(ns: int | None) -> str | None:
     """*ns* as the log writes times; None for none, and for what is no time of this era."""
     return rfc3339(ns) if ns is not None and 0 < ns < _LARGEST_NS else None
+
+
+def enum_word(value: Any, words: Sequence[str]) -> str:
+    """
+    The word of an OTLP enum given by number or by name (`SPAN_KIND_CLIENT`); the first one for what we don't know.
+
+    Raises:
+        TypeError, ValueError: *value* is no number and no text.
+    """
+    if isinstance(value, str) and not value.isdecimal():
+        name = value.lower().rpartition("_")[2]
+        return name if name in words else words[0]
+    number = int(value or 0)
+    return words[number] if 0 <= number < len(words) else words[0]

@@ -1,9 +1,11 @@
-"""OTLP's attribute values as plain ones."""
+"""OTLP's attribute values as the log writes them, and whatever stands in their place in a file as it is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+from tracekit.snapshot import marker, to_log
 
 
 def attributes_of(pairs: Any) -> dict[str, Any]:
@@ -30,6 +32,18 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in (inner or {}).get("values") or ()]
     if kind == "kvlistValue":
         return attributes_of((inner or {}).get("values"))
-    if kind in ("stringValue", "boolValue", "doubleValue", "bytesValue"):
+    if kind == "doubleValue":
+        return _number(inner)
+    if kind == "bytesValue" and isinstance(inner, str):
+        return marker("bytes", base64=inner)
+    return inner if kind in ("stringValue", "boolValue", "bytesValue") else value
+
+
+def _number(inner: Any) -> Any:
+    """A double, which comes as text where JSON has no word for it; a text that is no number stays one."""
+    if not isinstance(inner, str):
         return inner
-    return value
+    try:
+        return to_log(float(inner))
+    except ValueError:
+        return inner

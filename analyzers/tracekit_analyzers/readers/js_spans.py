@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracekit.recording.foreign import ForeignEvent, ForeignSpan
+from tracekit.recording.foreign_span import STATUS_CODES, ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._otlp_values import attributes_of
 from tracekit_analyzers.readers._run import file_key
 from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import pair_ns
-
-_STATUS = ("unset", "ok", "error")
 
 
 class JsSpansReader:
@@ -62,7 +60,7 @@ def _span(raw: Mapping[str, Any], *, fallback: str) -> ForeignSpan:
         name=str(raw.get("name") or ""),
         start_ns=pair_ns(raw.get("startTime")),
         end_ns=pair_ns(raw.get("endTime")),
-        status_code=_STATUS[code] if code in (0, 1, 2) else None,
+        status_code=STATUS_CODES[code] if code in (0, 1, 2) else None,
         status_message=status.get("message"),
         attributes=attributes_of(raw.get("attributes")),
         events=tuple(

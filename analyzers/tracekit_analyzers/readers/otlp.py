@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracekit.recording.foreign import ForeignEvent, ForeignSpan
+from tracekit.recording.foreign_span import SPAN_KINDS, STATUS_CODES, ForeignEvent, ForeignSpan, enum_word
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._otlp_logs import LogContent
 from tracekit_analyzers.readers._otlp_values import attributes_of
@@ -29,8 +29,6 @@ from tracekit_analyzers.readers._time import epoch_ns
 
 _TRACES = ("resourceSpans", "batches")
 _OTHERS = ("resourceLogs", "resourceMetrics", "resourceProfiles")
-_KINDS = ("unspecified", "internal", "server", "client", "producer", "consumer")
-_STATUS = ("unset", "ok", "error")
 
 
 class OtlpReader:
@@ -110,10 +108,10 @@ def _span(raw: Mapping[str, Any], resource: Mapping[str, Any], scope: Any, *, fa
         span_id="",
         parent_span_id=None,
         name=str(raw.get("name") or ""),
-        kind=_word(raw.get("kind"), _KINDS, "span_kind_"),
+        kind=enum_word(raw.get("kind"), SPAN_KINDS),
         start_ns=epoch_ns(raw.get("startTimeUnixNano"), per_second=1_000_000_000),
         end_ns=epoch_ns(raw.get("endTimeUnixNano"), per_second=1_000_000_000),
-        status_code=_word(status.get("code"), _STATUS, "status_code_"),
+        status_code=enum_word(status.get("code"), STATUS_CODES),
         status_message=status.get("message") or None,
         attributes=attributes_of(raw.get("attributes")),
         events=tuple(_event(event) for event in raw.get("events") or ()),
@@ -133,14 +131,6 @@ def _span(raw: Mapping[str, Any], resource: Mapping[str, Any], scope: Any, *, fa
 def _event(raw: Mapping[str, Any]) -> ForeignEvent:
     time_ns = epoch_ns(raw.get("timeUnixNano"), per_second=1_000_000_000)
     return ForeignEvent(str(raw.get("name") or ""), time_ns, attributes_of(raw.get("attributes")))
-
-
-def _word(value: Any, words: tuple[str, ...], prefix: str) -> str:
-    """An enum by number or by name, as one lower-case word."""
-    if isinstance(value, str) and not value.isdigit():
-        return value.lower().removeprefix(prefix)
-    number = int(value or 0)
-    return words[number] if 0 <= number < len(words) else words[0]
 
 
 READER = OtlpReader()
