@@ -128,6 +128,19 @@ async def test_edited_arguments_go_with_the_decision(url: str) -> None:
     store.close()
 
 
+async def test_a_result_that_is_no_json_stays_for_mending_and_typing_replaces_the_null(url: str) -> None:
+    async with explorer(FakeAnalysis(), recoveries=Recoveries(url)) as (app, pilot):
+        await open_panel(app)
+        await settle(pilot)
+        await press(pilot, "D", "4", "2", "x", "ctrl+s")
+        assert isinstance(app.screen, Ask)
+        assert "expected JSON, got '42x'" in screen_text(app)
+
+        await press(pilot, "backspace", "ctrl+s")
+
+        assert isinstance(app.screen, Confirm)
+
+
 def test_arguments_that_are_no_json_are_refused(url: str) -> None:
     recoveries = Recoveries(url)
     view = recoveries.view(TASK)

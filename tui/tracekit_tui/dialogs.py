@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from textual.app import ComposeResult
@@ -203,18 +203,34 @@ def _wrapped_lines(lines: Sequence[Line], width: int) -> list[Line]:
 
 
 class Ask(Dialog[str]):
-    """A text of several lines from a person, such as edited arguments; Ctrl-S gives it."""
+    """
+    A text of several lines from a person, such as edited arguments; Ctrl-S gives it.
+
+    Args:
+        check: What is wrong with a text, in words; None when it may be given. A wrong one stays for mending.
+        replaced: The first text only shows what may stand there: what is typed takes its place.
+    """
 
     BINDINGS: ClassVar[list[Any]] = [
         Binding("ctrl+s", "give", "Done", priority=True),
         Binding("escape", "close", "Leave", priority=True),
     ]
 
-    def __init__(self, title: str, text: str, about: str = "") -> None:
+    def __init__(
+        self,
+        title: str,
+        text: str,
+        about: str = "",
+        *,
+        check: Callable[[str], str | None] = lambda text: None,
+        replaced: bool = False,
+    ) -> None:
         super().__init__()
         self.heading = title
         self.text = text
         self.about = about
+        self.check = check
+        self.replaced = replaced
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
@@ -227,6 +243,8 @@ class Ask(Dialog[str]):
         area.border_title = visible(self.heading).replace("[", "(").replace("]", ")")
         self.query_one("#about", Static).update(content([(self.about, "plain")]))
         area.focus()
+        if self.replaced:
+            area.select_all()
         answers: list[Run] = [
             (" Ctrl-S ", "bar"),
             ("use this  ", "plain"),
@@ -236,4 +254,9 @@ class Ask(Dialog[str]):
         self.query_one("#answer", Static).update(content(answers))
 
     def action_give(self) -> None:
-        self.dismiss(self.query_one(TextArea).text)
+        text = self.query_one(TextArea).text
+        wrong = self.check(text)
+        if wrong is None:
+            self.dismiss(text)
+        else:
+            self.query_one("#about", Static).update(content([(f"{self.about}\n", "plain"), (wrong, "error")]))

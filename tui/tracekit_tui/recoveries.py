@@ -276,10 +276,17 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
-def _value(text: str | None) -> object:
+def no_json(text: str) -> str | None:
+    """Why *text* can't be read as JSON; None when it can."""
     try:
-        return json.loads(text or "")
+        json.loads(text)
     except ValueError as error:
-        raise TracekitError(
-            "recovery.not_json", f"expected JSON, got {(text or '')[:80]!r}: {error}"
-        ) from error
+        return f"expected JSON, got {text[:80]!r}: {error}"
+    return None
+
+
+def _value(text: str | None) -> object:
+    wrong = no_json(text or "")
+    if wrong is not None:
+        raise TracekitError("recovery.not_json", wrong)
+    return json.loads(text or "")

@@ -16,7 +16,7 @@ from tracekit_tui.dialogs import Ask, ChooseStep, Confirm
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList, fixed_page
 from tracekit_tui.marks import glyph, state_words
-from tracekit_tui.recoveries import Intent, Recoveries
+from tracekit_tui.recoveries import Intent, Recoveries, no_json
 from tracekit_tui.rows import step_columns
 from tracekit_tui.runner import RecoveryRun
 from tracekit_tui.text import Ink, Line, Run, wrap_words
@@ -177,7 +177,13 @@ class RecoveryScreen(ExplorerScreen):
         elif choice.wants:
             first = view.arguments or "{}" if choice.wants == "arguments" else "null"
             self.app.push_screen(
-                Ask(f"{choice.title}: the {choice.wants} as JSON", first, _asked_about(choice, view)),
+                Ask(
+                    f"{choice.title}: the {choice.wants} as JSON",
+                    first,
+                    _asked_about(choice, view),
+                    check=no_json,
+                    replaced=choice.wants == "result",
+                ),
                 lambda text: self._given(choice, text),
             )
         else:
@@ -310,14 +316,15 @@ def panel_lines(view: RecoveryView | None, recoveries: Recoveries | None, width:
         lines += _fact(name, text, ink, width)
     if view.effect is not None:
         lines += _fact("call", f"{view.effect.tool} {view.arguments or ''}", "warn", width)
+        lines += _fact("key sent", view.effect.key, "plain", width)
     for name, text in view.facts:
         lines += _fact(name, text, "plain", width)
     return lines
 
 
 def _asked_about(choice: Choice, view: RecoveryView) -> str:
-    """The line under the text that a person gives: which call it is for."""
-    call = "" if view.effect is None else f"of {view.effect.tool} {view.arguments or ''}"
+    """The line above the text that a person gives: which call it is for."""
+    call = "" if view.effect is None else f"for {view.effect.tool} {view.arguments or ''}"
     return f"{call}; null where no later step reads it" if choice.wants == "result" else call
 
 
