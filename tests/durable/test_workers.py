@@ -178,6 +178,23 @@ def test_a_task_without_any_worker_is_listed_as_stuck(workers: Workers) -> None:
     assert "no worker" in stuck_reasons(store, store.tasks())["job"]
 
 
+def test_a_task_that_exits_or_cancels_itself_ends_no_worker_and_waits_for_a_person(workers: Workers) -> None:
+    from tests.durable.worker_app import cancels, leaves
+
+    leaves.submit(task_id="leaves", store=workers.url)
+    cancels.submit(task_id="cancels", store=workers.url)
+    workers.submit("job")
+
+    worker = workers.start(until_idle=True)
+
+    assert worker.wait(60) == 0
+    assert workers.row("job").status is TaskStatus.DONE
+    for name, error in (("leaves", "SystemExit"), ("cancels", "CancelledError")):
+        row = workers.row(name)
+        assert (row.status, row.attempt) == (TaskStatus.REQUIRES_REVIEW, 1)
+        assert error in (row.error or "")
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has a device that is always full")
 def test_a_worker_whose_output_can_not_be_written_goes_on_working(workers: Workers) -> None:
     for number in range(3):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
 import time
 
 import tracekit
@@ -28,6 +30,21 @@ def wait_for(path: str) -> bool:
     while not os.path.exists(path):
         time.sleep(0.01)
     return True
+
+
+@tracekit.task
+def leaves(run: tracekit.Run) -> None:
+    """Ends the process that it runs in."""
+    run.tool(put, "leaves")
+    sys.exit(3)
+
+
+@tracekit.task
+async def cancels(run: tracekit.Run) -> None:
+    """Waits for work that it has cancelled."""
+    work = asyncio.create_task(asyncio.sleep(60))
+    work.cancel()
+    await work
 
 
 @tracekit.task(max_attempts=9)

@@ -41,6 +41,7 @@ def run_task(task_id: str, options: argparse.Namespace) -> int:
     """Resume *task_id* here, print its result as JSON, and turn the agent's own exception into words."""
     import tracekit
     from tracekit.durable.api import resume
+    from tracekit.durable.life import OWN_ENDINGS
     from tracekit.errors import RequiresReview, TracekitError
 
     tracekit.init(home=options.home, store=options.store)
@@ -48,7 +49,7 @@ def run_task(task_id: str, options: argparse.Namespace) -> int:
         result = resume(task_id, store=options.store, app=options.app)
     except (RequiresReview, TracekitError):
         raise
-    except Exception as error:
+    except (Exception, *OWN_ENDINGS) as error:
         say(
             f"tracekit: task {task_id} ended with {type(error).__module__}.{type(error).__qualname__}: {error}"
         )

@@ -61,6 +61,10 @@ class Body:
     on_code_change: str
 
 
+OWN_ENDINGS = (SystemExit, asyncio.CancelledError)
+"""In a worker these come from the task itself; taken for an interruption, it would be run again for ever."""
+
+
 class TaskEnded(TracekitError):
     """A person ended the task instead of letting it go on."""
 
@@ -303,7 +307,7 @@ def _broke(session: Session, error: BaseException) -> Op[None]:
     if session.stopped is not None or isinstance(error, STOPS):
         session.flush()
         return
-    if not isinstance(error, Exception):
+    if not isinstance(error, Exception) and not (session.by_worker and isinstance(error, OWN_ENDINGS)):
         # Interrupted from outside: nothing is wrong with the task, whoever resumes it goes on.
         yield Commit("note", (event("interrupted", None, by=type(error).__name__),), False)
         return

@@ -107,6 +107,8 @@ class Session:
         """Asyncio tasks that have sent something and wait for the answer."""
         self.outcome: Any = None
         """The task's result, once it is there."""
+        self.by_worker = False
+        """Whether a worker runs it: an exit or a cancelling is then the task's own doing, for nobody waits for it here."""
         self.beyond_limit = False
         """Whether the lease was taken only to lay the task before a person."""
         self._ord = itertools.count(max((row.ord for row in state.steps), default=0) + 1)

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from tracekit.durable.finding import find_task, known_names, load_app
+from tracekit.durable.life import OWN_ENDINGS
 from tracekit.durable.owning import LEASE_S, Ownership, ownership
 from tracekit.durable.session import Session
 from tracekit.durable.task import Task
@@ -124,7 +125,7 @@ class Worker:
             return Outcome(lease.task_id, "lost", str(error))
         except TracekitError as error:
             return Outcome(lease.task_id, "ended", str(error))
-        except Exception as error:
+        except (Exception, *OWN_ENDINGS) as error:
             # The agent's own; it is recorded and waits for a person, and the next task is none of its business.
             return Outcome(lease.task_id, "failed", f"{type(error).__name__}: {error}")
         return Outcome(lease.task_id, "done")
@@ -133,7 +134,9 @@ class Worker:
     def _opened(owner: Ownership, lease: Lease) -> tuple[Task[Any], Session]:
         state = owner.store.load(lease.task_id)
         task = find_task(state.task.function if state is not None else "")
-        return task, task.session(owner, lease)
+        session = task.session(owner, lease)
+        session.by_worker = True
+        return task, session
 
 
 def stop_on_signals(worker: Worker) -> None:
