@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import failures, lost, resumable
+from tracekit_analyzers import failures, frugal, lost, resumable
 from tracekit_analyzers.model import Diagnosis, Evidence, FailureClass, Resumable, Source, TraceVerdict
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.verdict import StepFact, Verdict, judge
@@ -46,7 +46,7 @@ class Diagnosing:
 
     def _diagnoses(self) -> dict[str, list[Diagnosis]]:
         for sql in failures.PRELUDE:
-            self._con.execute(sql)
+            frugal.run(self._con, sql)
         rows = [(kind, row) for kind in failures.classes() for row in self._rows(kind)]
         self._place([row for _, row in rows])
         found: dict[str, list[Diagnosis]] = defaultdict(list)
@@ -61,10 +61,13 @@ class Diagnosing:
     def _rows(self, kind: FailureClass) -> list[Row]:
         query = kind.sql.strip().rstrip(";")
         try:
-            return self._con.execute(
+            return frugal.run(
+                self._con,
                 "select trace_id, failed_step, cause_step, confidence, rule, message, evidence "
-                f"from (\n{query}\n) order by all"
-            ).fetchall()
+                f"from (\n{query}\n) order by all",
+            )
+        except duckdb.OutOfMemoryException:
+            raise
         except duckdb.Error as error:
             raise TracekitError(
                 "analysis.class_failed", f"the SQL of class {kind.code} failed: {error}"

@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import orjson
 
+from tracekit_analyzers import frugal
 from tracekit_analyzers.relations import statement
 
 ENOUGH_CALLS = 5
@@ -37,9 +38,9 @@ _TYPES = {
 
 def learn(con: duckdb.DuckDBPyConnection) -> None:
     """Make the relation `tool_facts` over all traces of the log."""
-    con.execute(statement("tool_facts"))
+    frugal.run(con, statement("tool_facts"))
     schemas: dict[str, dict[str, Any]] = {}
-    rows = con.execute(statement("tool_arguments")).fetchall()
+    rows = frugal.run(con, statement("tool_arguments"))
     for tool, key, types, present, calls, distinct_texts, texts, choices in rows:
         schema = schemas.setdefault(tool, {"type": "object", "properties": {}, "required": []})
         schema["properties"][key] = _property(types, distinct_texts, texts, choices)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import duckdb
 
-from tracekit_analyzers import nesting
+from tracekit_analyzers import frugal, nesting
 from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.liveness import any_held
 from tracekit_analyzers.relations import statement
@@ -68,9 +68,9 @@ def steps_and_traces(con: duckdb.DuckDBPyConnection) -> int:
 
     Returns the number of buckets into which the traces were put.
     """
-    con.execute(statement("message_lines"))
+    frugal.run(con, statement("message_lines"))
     buckets = steps(con)
-    con.execute(statement("traces"))
+    frugal.run(con, statement("traces"))
     con.execute("drop table lines")
     return buckets
 
@@ -82,7 +82,7 @@ def steps(con: duckdb.DuckDBPyConnection) -> int:
     ).fetchone()
     count, share = (int(row[0]), float(row[1])) if row is not None else (0, 1.0)
     wanted = max(1, -(-count // max(1, int(BUCKET_STEPS * share))))
-    con.execute(statement("step_keys"), {"buckets": wanted})
+    frugal.run(con, statement("step_keys"), {"buckets": wanted})
     ranges = con.execute(
         "select bucket, min(first_n), max(highest_n) from step_keys group by bucket order by bucket"
     ).fetchall()
@@ -97,4 +97,4 @@ def _fold_bucket(con: duckdb.DuckDBPyConnection, bucket: int, first_line: int, l
     sql = statement("steps")
     if bucket > 0:
         sql = sql.replace("create or replace table log.steps as", "insert into log.steps")
-    con.execute(sql, {"bucket": bucket, "first_line": first_line, "last_line": last_line})
+    frugal.run(con, sql, {"bucket": bucket, "first_line": first_line, "last_line": last_line})

@@ -17,7 +17,7 @@ import duckdb
 import orjson
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import lost, registry
+from tracekit_analyzers import frugal, lost, registry
 from tracekit_analyzers.damage import Damage, with_source
 from tracekit_analyzers.files import packed, zstandard_error
 from tracekit_analyzers.model import InputFile, NativeRecord, Reader
@@ -222,7 +222,13 @@ def line_limit(longest: int = 0, *, usual: int = _USUAL_LINE) -> int:
 
 def load(con: duckdb.DuckDBPyConnection, paths: list[str], line_limit: int) -> None:
     """Add the lines of *paths* to `lines`, all or none; raises `duckdb.Error` for a line that is no strict JSON object."""
-    con.execute(statement("lines"), {"files": paths, "line_limit": line_limit})
+    params = {"files": paths, "line_limit": line_limit}
+    try:
+        con.execute(statement("lines"), params)
+    except duckdb.OutOfMemoryException:
+        # Each thread has buffers of its own for lines of that length.
+        with frugal.one_thread(con):
+            con.execute(statement("lines"), params)
 
 
 def _next_row(con: duckdb.DuckDBPyConnection) -> int:

@@ -10,10 +10,13 @@ import duckdb
 import orjson
 
 from tracekit_analyzers import contexts as ctx
+from tracekit_analyzers import frugal
 from tracekit_analyzers.model import Diagnosis, TraceVerdict
 from tracekit_analyzers.relations import statement
 
 PER_BUCKET = ("messages", "call_pairs", "calls", "leaves", "origins")
+IN_PIECES = frozenset(("messages", "leaves"))
+"""Relations that are made range by range of `seq` where they do not fit into memory at once."""
 KEPT = ("messages", "call_pairs", "context_changes")
 """Relations that stay for all buckets; leaves and origins are many times larger and are made again when asked for."""
 
@@ -58,7 +61,10 @@ class Relations:
             self._con.execute(f"create or replace view {name} as select * from log.{name}{chosen}")
         self._relate_contexts()
         for name in (*PER_BUCKET, "cleanliness"):
-            self._con.execute(statement(name))
+            if name in IN_PIECES:
+                frugal.in_pieces(self._con, statement(name), _as_more(name), last_seq=self._last_seq())
+            else:
+                frugal.run(self._con, statement(name))
 
     def make_for_looking(self) -> None:
         """Make what is shown of steps, over all traces: neither where values came from nor what is judged by."""
@@ -66,7 +72,7 @@ class Relations:
             self._con.execute(f"create or replace view {name} as select * from log.{name}")
         self._relate_contexts()
         for name in ("messages", "call_pairs"):
-            self._con.execute(statement(name))
+            frugal.run(self._con, statement(name))
 
     def keep(self, *, first: bool) -> None:
         """Put what was made for this bucket beside that of the buckets before it."""
@@ -74,7 +80,7 @@ class Relations:
             return
         for name in KEPT:
             how = f"create or replace table log.{name} as" if first else f"insert into log.{name}"
-            self._con.execute(f"{how} select * from {name}")
+            frugal.run(self._con, f"{how} select * from {name}")
 
     def show_all(self) -> None:
         """After the last bucket: the relations show all traces again; leaves and origins are computed when read."""
@@ -88,8 +94,13 @@ class Relations:
             self._con.execute(f"drop table if exists {name}")
             self._con.execute(_as(name, "view"))
 
+    def _last_seq(self) -> int:
+        row = self._con.execute("select coalesce(max(seq), 0) from steps").fetchone()
+        # A message that was never sent to a model is known after the step before it.
+        return int(row[0]) + 1 if row else 1
+
     def _relate_contexts(self) -> None:
-        rows = self._con.execute(statement("context_steps")).fetchall()
+        rows = frugal.run(self._con, statement("context_steps"))
         relating = ctx.Relating([ctx.context_step(row) for row in rows], self._contexts_named)
         taken_over = (
             {"trace_id": trace, "hash": name, "seq": seq} for trace, name, seq in relating.inherited()
@@ -121,6 +132,11 @@ def _as(name: str, kind: str) -> str:
     return statement(name).replace(
         f"create or replace table {name} as", f"create or replace {kind} {name} as", 1
     )
+
+
+def _as_more(name: str) -> str:
+    """The statement that adds to relation *name* instead of making it."""
+    return statement(name).replace(f"create or replace table {name} as", f"insert into {name}", 1)
 
 
 def lineage_of(cursor: duckdb.DuckDBPyConnection, trace_id: str) -> None:

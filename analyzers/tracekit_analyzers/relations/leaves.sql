@@ -1,19 +1,24 @@
 -- Makes `leaves`: one row is a scalar of an input, an output, a raw text or a message; `token` is an id-like word in a free text.
--- `known_at` is the time from which it was known, where the log has times.
+-- `known_at` is the time from which it was known, where the log has times. Every row comes from one step or message by itself,
+-- so that a trace larger than memory is gone through by ranges of `seq`: the variables from_seq and to_seq, where they are set.
 create or replace table leaves as
-with written as materialized (
+with part_steps as (
+  select * from steps where seq between coalesce(getvariable('from_seq'), 0) and coalesce(getvariable('to_seq'), 1::bigint << 60)
+), part_messages as (
+  select * from messages where seq between coalesce(getvariable('from_seq'), 0) and coalesce(getvariable('to_seq'), 1::bigint << 60)
+), written as materialized (
   -- Parsed in a step of its own: a macro that names its argument ten times parses it ten times.
   select trace_id, step_id, seq, started_at, kind, try_cast(raw as json) as body, cast(input as varchar) as received
-  from steps where kind = 'tool' and not wraps_word_for_word(raw, cast(input as varchar)) and regexp_matches(raw, '^\s*[{\[]')
+  from part_steps where kind = 'tool' and not wraps_word_for_word(raw, cast(input as varchar)) and regexp_matches(raw, '^\s*[{\[]')
 ), asked as materialized (
   select trace_id, step_id, seq, started_at, kind, unwrapped(body) as asked, received from written where body is not null
 ), documents as (
   select *, json_type(body) as shape, length(body) as size from (
   select trace_id, step_id, seq, started_at as known_at, kind,
     case when kind in ('task', 'agent') then 'user' else 'input' end as side, unpacked(input) as body, as_text(input) as said
-  from steps where input is not null
+  from part_steps where input is not null
   union all
-  select trace_id, step_id, seq, finished_at, kind, 'output', unpacked(output), output_text from steps
+  select trace_id, step_id, seq, finished_at, kind, 'output', unpacked(output), output_text from part_steps
   where output is not null and kind not in ('model', 'task', 'agent')
   union all
   -- Arguments that the tool received as the model wrote them are there already, as its input.
@@ -41,10 +46,10 @@ with written as materialized (
   union all
   select trace_id, step_id, seq, known_at, side, path, value from scalars where type = 'VARCHAR' and side <> 'raw' and regexp_matches(value, '[^ ] +[^ ]')
   union all
-  select trace_id, null, seq, null, case role when 'developer' then 'system' else role end, '$', text from messages
+  select trace_id, null, seq, null, case role when 'developer' then 'system' else role end, '$', text from part_messages
   where role in ('user', 'system', 'developer', 'assistant') and text <> ''
   union all
-  select trace_id, step_id, seq, finished_at, 'assistant', '$', coalesce(output_text, raw) from steps s
+  select trace_id, step_id, seq, finished_at, 'assistant', '$', coalesce(output_text, raw) from part_steps s
   where kind = 'model' and coalesce(output_text, raw) is not null
     and trace_id not in (select distinct trace_id from messages)
 ), words as (

@@ -15,11 +15,16 @@ with sent as (
 ), known as (
   select trace_id, hash, seq, file from first_sent union all select trace_id, hash, min(seq), min(file) from spoken group by trace_id, hash
 ), matched as (
-  select k.trace_id, k.hash, k.seq, m.n, m.role, m.agent, m.message, m.record_index,
+  select k.trace_id, k.hash, k.seq, m.n,
     row_number() over (partition by k.trace_id, k.hash order by (m.trace_id = k.trace_id) desc nulls last, (m.file = k.file) desc, m.n) as choice
   from known k join log.message_lines m on m.hash = k.hash
+), placed as (
+  -- Numbered while the rows are narrow: all messages of a trace are one partition, which has to fit into memory.
+  select trace_id, hash, n, seq, row_number() over (partition by trace_id order by seq, n) as pos from matched where choice = 1
 )
-select trace_id, hash, row_number() over (partition by trace_id order by seq, n) as pos,
-  coalesce(role, message ->> '$.role') as role, coalesce(agent, message ->> '$.name') as agent, message_text(message) as text,
-  message, coalesce(message ->> '$.tool_call_id', message ->> '$.content[0].tool_use_id') as call_id, record_index, seq
-from matched where choice = 1 order by trace_id, seq, n;
+select p.trace_id, p.hash, p.pos,
+  coalesce(m.role, m.message ->> '$.role') as role, coalesce(m.agent, m.message ->> '$.name') as agent, message_text(m.message) as text,
+  m.message, coalesce(m.message ->> '$.tool_call_id', m.message ->> '$.content[0].tool_use_id') as call_id, m.record_index, p.seq
+from placed p join log.message_lines m using (n)
+where p.seq between coalesce(getvariable('from_seq'), 0) and coalesce(getvariable('to_seq'), 1::bigint << 60)
+order by p.trace_id, p.seq, p.n;
