@@ -9,10 +9,10 @@ is counted once, at the lowest step that shows it, is settled before, where erro
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tracekit_analyzers.model import Diagnosis
+from tracekit_analyzers.model import Diagnosis, Evidence
 
 EXPLANATIONS = (
     "parameter.altered",
@@ -90,6 +90,13 @@ SOFT = frozenset({"output.unfounded", "output.empty", "output.refused", "timeout
 """Classes that alone prove no failure."""
 
 
+OPEN_SHARE, ADMITTED_SHARE = 0.9, 0.8
+"""
+Share of its confidence that a diagnosis keeps in a run whose outer step ended `ok`: for an act that was left open, and for a
+failed call of which only the answer says that it was not made good.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class StepFact:
     """What the verdict has to know about one step."""
@@ -102,6 +109,12 @@ class StepFact:
     status: str
     left_undone: bool = False
     """A refused call that nothing later in the run made good."""
+    left_open: str | None = None
+    """Of an act without an answer that nothing later settled: how it is known to change something."""
+    answer_step: str | None = None
+    """The step whose answer says that this call, which failed for good, was not made good."""
+    admitted: str | None = None
+    """What that answer says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +138,16 @@ def judge(diagnoses: Iterable[Diagnosis], steps: Sequence[StepFact], *, trace_st
     shown = frozenset(d.failed_step for d in found if not _is_silent(d) and d.code not in PATTERNS)
     one_each = sorted(_one_for_each_step(found), key=_place)
     course = _Course(steps, frozenset(d.failed_step for d in one_each), shown, trace_status)
-    settled = tuple(replace(d, recovered=course.got_over(d)) for d in one_each)
+    settled = tuple(course.settled(d) for d in one_each)
     if trace_status in ("error", "killed") and settled and all(d.recovered for d in settled):
         # The run failed all the same: what came last was not got over.
         settled = (*settled[:-1], replace(settled[-1], recovered=False))
     return Verdict(settled, _primary(settled, course))
+
+
+def _stays(step: StepFact) -> bool:
+    """Whether the failure of a call outlasts the proper end of its run."""
+    return step.left_open is not None or step.answer_step is not None
 
 
 def _is_silent(diagnosis: Diagnosis) -> bool:
@@ -203,6 +221,27 @@ class _Course:
             step.kind == "task" and above is not None and above.kind == "task"
         )
 
+    def settled(self, diagnosis: Diagnosis) -> Diagnosis:
+        """*diagnosis*, with whether it was got over, and what speaks against the `ok` of the run."""
+        if self.got_over(diagnosis):
+            return replace(diagnosis, recovered=True)
+        found = replace(diagnosis, recovered=False)
+        step = self._steps.get(diagnosis.failed_step or "")
+        if step is None or not self._ended_well or diagnosis.code in PATTERNS or not _stays(step):
+            return found
+        share = OPEN_SHARE if step.left_open else ADMITTED_SHARE
+        evidence = (*diagnosis.evidence, *self._against_the_end(step))
+        return replace(found, confidence=round(diagnosis.confidence * share, 3), evidence=evidence)
+
+    def _against_the_end(self, step: StepFact) -> Iterator[Evidence]:
+        if step.left_open:
+            what = f"it changes something outside ({step.left_open}), and nothing later in the run settled it"
+            yield Evidence(step=step.step_id, seq=step.seq, what=what)
+        answer = self._steps.get(step.answer_step or "")
+        if answer is not None:
+            what = "the answer of the run says that it was not done"
+            yield Evidence(step=answer.step_id, seq=answer.seq, what=what, value=step.admitted)
+
     def got_over(self, diagnosis: Diagnosis) -> bool:
         """Whether the agent saw the error and the same operation went well later, or the task as a whole did."""
         if diagnosis.rule in ACCEPTED_RULES:
@@ -213,8 +252,11 @@ class _Course:
         if diagnosis.code in PATTERNS:
             return False
         again = self._last_good.get((step.kind, step.tool_name if step.kind == "tool" else None), -1)
+        if step.left_open:
+            return False
         if self._ended_well:
-            return True
+            # That no exception left the run proves nothing about a call of which its own answer says that it failed.
+            return not _stays(step)
         if step.left_undone and diagnosis.code in ANSWERS:
             return False
         if again > step.seq and step.kind in ("tool", "model"):
@@ -234,7 +276,16 @@ def _primary(diagnoses: Sequence[Diagnosis], course: _Course) -> int | None:
     open_ones = [(n, d) for n, d in enumerate(diagnoses) if not d.recovered]
     if not open_ones:
         return None
-    return min(open_ones, key=lambda item: (_rank(item[1], course), _cause_place(item[1]), item[0]))[0]
+    # What was cancelled is rarely why: a step beside it failed, or the one around it.
+    return min(
+        open_ones,
+        key=lambda item: (
+            _rank(item[1], course),
+            item[1].code == "process.cancelled",
+            _cause_place(item[1]),
+            item[0],
+        ),
+    )[0]
 
 
 def _rank(diagnosis: Diagnosis, course: _Course) -> int:

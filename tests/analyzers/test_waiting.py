@@ -32,6 +32,21 @@ def pay_back(run: tracekit.Run, order_id: str) -> str:
         return str(run.tool(refund, order_id))
     return str(run.ask(f"Pay 99.50 back for {order_id}?", ["yes", "no"]))
 
+@tracekit.tool(effect="read")
+def look(order_id: str) -> str:
+    return order_id
+
+@tracekit.tool(effect="read")
+def find(order_id: str) -> str:
+    return order_id
+
+tries = []
+
+@tracekit.task
+def changed(run: tracekit.Run, order_id: str) -> str:
+    tries.append(run.tool(find if tries else look, order_id))
+    raise ValueError("the code is changed before the second try")
+
 tracekit.init(service="waits", home=sys.argv[1])
 for order_id in ("lost", "asked", "answered"):
     try:
@@ -40,6 +55,11 @@ for order_id in ("lost", "asked", "answered"):
         review = question.review_id
 tracekit.decide(review, "done", result="yes", by="ada")
 tracekit.resume("answered")
+for go_on in (lambda: changed.start("x", task_id="changed"), lambda: tracekit.resume("changed")):
+    try:
+        go_on()
+    except (ValueError, tracekit.TracekitError) as error:
+        assert tries, error
 """
 
 
@@ -51,7 +71,7 @@ class Analysed:
 
 @pytest.fixture(scope="module")
 def analysed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Analysed]:
-    """Three tasks of a real process: one lost an answer, one asked a person, one was answered and went on."""
+    """Tasks of a real process: one lost an answer, one asked, one was answered and went on, one has other code than before."""
     folder = tmp_path_factory.mktemp("waits")
     (folder / "agent.py").write_text(AGENT)
     subprocess.run([sys.executable, str(folder / "agent.py"), str(folder / "home")], check=True, timeout=60)
@@ -65,7 +85,7 @@ def test_a_run_that_asked_waits_with_its_question_and_has_not_failed(analysed: A
     runs = {trace.task_id: trace for trace in analysed.result.traces}
 
     assert {name: run.status for name, run in runs.items()} == {
-        "lost": "waiting", "asked": "waiting", "answered": "ok",
+        "lost": "waiting", "asked": "waiting", "answered": "ok", "changed": "waiting",
     }  # fmt: skip
     assert "Pay 99.50 back for asked?" in (runs["asked"].question or "")
     assert runs["asked"].diagnoses == ()
@@ -82,6 +102,14 @@ def test_why_it_asks_stays_a_verdict(analysed: Analysed) -> None:
     assert lost.resumable is None or lost.resumable.seq < (lost.diagnoses[lost.primary].failed_seq or 0)
 
 
+def test_a_replay_that_diverged_waits_and_says_what_it_expected(analysed: Analysed) -> None:
+    (changed,) = [trace for trace in analysed.result.traces if trace.task_id == "changed"]
+
+    assert "expected tool look" in (changed.question or "")
+    assert "got tool find" in (changed.question or "")
+    assert not any("Divergence" in diagnosis.message for diagnosis in changed.diagnoses)
+
+
 def test_reports_list_who_waits_and_for_what(analysed: Analysed) -> None:
     shown, made, suite = BytesIO(), BytesIO(), BytesIO()
     table.write(analysed.result, shown)
@@ -89,14 +117,14 @@ def test_reports_list_who_waits_and_for_what(analysed: Analysed) -> None:
     as_junit.write(analysed.result, suite)
 
     lines = shown.getvalue().decode().splitlines()
-    assert "waiting for a person: 2" in lines
-    assert any(line.startswith("  asked  step ") and "Pay 99.50 back for asked?" in line for line in lines)
+    assert "waiting for a person: 3" in lines
+    assert any(line.startswith("  asked  ") and "Pay 99.50 back for asked?" in line for line in lines)
     told = {trace["task_id"]: trace for trace in json.loads(made.getvalue())["traces"]}
     assert "Pay 99.50 back for asked?" in told["asked"]["question"]
     assert told["answered"]["question"] is None
     cases = ElementTree.fromstring(suite.getvalue()).findall("testcase")
     assert [(case.get("name", "").split()[0], [child.tag for child in case]) for case in cases] == [
-        ("lost", ["skipped"]), ("asked", ["skipped"]), ("answered", []),
+        ("lost", ["skipped"]), ("asked", ["skipped"]), ("answered", []), ("changed", ["skipped"]),
     ]  # fmt: skip
 
 

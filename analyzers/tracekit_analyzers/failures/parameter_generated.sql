@@ -23,5 +23,5 @@ SELECT g.trace_id, g.step_id, coalesce(a.asked_step, g.step_id), sure('parameter
 FROM signals g
 JOIN incomplete m ON m.trace_id = g.trace_id AND m.step_id = g.step_id
 LEFT JOIN askers a ON a.trace_id = g.trace_id AND a.step_id = g.step_id
-WHERE g.code IN ('tool.error', 'tool.hidden_error', 'tool.rejected')
+WHERE g.code IN ('tool.error', 'tool.hidden_error', 'tool.rejected') AND NOT g.called_by_code
 ORDER BY trace_id, failed_step;

@@ -25,13 +25,13 @@ WITH told AS (
   SELECT key, shape, count(DISTINCT value) FILTER (grounded) AS good, count(DISTINCT value) FILTER (NOT grounded) AS bad
   FROM marked GROUP BY key, shape
 ), near AS (
-  SELECT trace_id, key, shape, min_by(step_id, seq) AS peer_step, min_by(value, seq) AS peer_value
+  SELECT trace_id, key, shape, min_by(step_id, (seq, value)) AS peer_step, min_by(value, (seq, value)) AS peer_value
   FROM marked WHERE grounded GROUP BY trace_id, key, shape
 ), unsourced AS (
   SELECT trace_id, step_id, path, seq, value, regexp_replace(lower(value), '\d', '9', 'g') AS pattern FROM marked WHERE NOT grounded
 ), alike AS (
   -- An earlier id with the same letters and other digits: the one that was meant, as likely as not.
-  SELECT u.trace_id, u.step_id, u.path, min(l.value) AS value, min_by(l.step_id, l.value) AS step_id_of_value
+  SELECT u.trace_id, u.step_id, u.path, min(l.value) AS value, min_by(l.step_id, (l.value, l.seq, l.step_id)) AS step_id_of_value
   FROM unsourced u JOIN leaves l ON l.trace_id = u.trace_id AND l.side IN ('user', 'system', 'output') AND l.seq <= u.seq
     AND l.step_id IS DISTINCT FROM u.step_id AND length(l.value) = length(u.value) AND l.value <> u.value
     AND regexp_replace(lower(l.value), '\d', '9', 'g') = u.pattern
@@ -61,7 +61,7 @@ WITH told AS (
     AND regexp_matches(lower(m.text), '(^|\W)' || lower(regexp_replace(c.value, '^\W+|\W+$', '', 'g')) || '($|\W)')
   GROUP BY c.trace_id, c.step_id, c.path
 ), offered AS (
-  SELECT c.trace_id, c.step_id, c.path, min(l.value) AS value, min_by(l.step_id, l.value) AS step_id_of_value
+  SELECT c.trace_id, c.step_id, c.path, min(l.value) AS value, min_by(l.step_id, (l.value, l.seq, l.step_id)) AS step_id_of_value
   FROM candidates c JOIN leaves l ON l.trace_id = c.trace_id AND l.seq < c.seq AND l.side = 'output' AND lower(l.key) = c.key AND l.value <> c.value
   GROUP BY c.trace_id, c.step_id, c.path
 ), invented AS (

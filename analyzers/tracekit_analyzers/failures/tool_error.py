@@ -5,7 +5,8 @@ A bad trace:
 
     tool  read_sheet   error  UnboundLocalError: cannot access local variable 'res'
 
-Evidence: its exception.
+Evidence: its exception. A call that no model of the run asked for, with other arguments than the tool takes, is told here too:
+the code called it wrongly.
 
 What to do: mend the tool; the model can go round it at best.
 """

@@ -18,8 +18,10 @@ create or replace macro laid_over(below, above) as
 create or replace macro laid_in_order(attributes, place) as
   list_reduce(list(attributes order by place) filter (attributes is not null), lambda below, above: laid_over(below, above));
 
--- What a step that ended with a question to a person asks; null for every other end.
-create or replace macro question_of(error_type, error_message) as case when ends_with(error_type, 'RequiresReview')
+-- What a step that ended with a question to a person asks; null for every other end. A replay that asked for another call than
+-- the journal holds waits too.
+create or replace macro question_of(error_type, error_message) as case
+  when ends_with(error_type, 'RequiresReview') or ends_with(error_type, 'tracekit.errors.Divergence')
   then coalesce(nullif(regexp_extract(error_message, '(?s)waits for a person(?: at)? (.*)$', 1), ''), error_message, 'a question') end;
 
 -- The text that a JSON string holds; any other value as JSON text.

@@ -14,8 +14,7 @@ with judged as (
 ), risky as (
   select j.trace_id, j.step_id, j.seq, j.effect_risk, coalesce(j.tool_name, j.name) as name, case
       when j.effect_risk is not null and j.effect_risk <> 'read' then case when j.effect_idempotent then 1 else 2 end
-      when j.effect_risk is null and j.kind = 'tool' and regexp_matches(lower(coalesce(j.tool_name, '')),
-        '(^|[._-])(pay|payment|refund|charge|transfer|send|notify|email|post|create|update|delete|cancel|book|write|submit|insert|remove)([._-]|$)') then 2
+      when j.effect_risk is null and j.kind = 'tool' and changes_by_name(j.tool_name) then 2
       else 0 end as risk
   from judged j join clean c on c.trace_id = j.trace_id and j.seq > c.seq
   where case when j.effect_status is not null then j.effect_status in ('pending', 'success', 'executed_unknown')

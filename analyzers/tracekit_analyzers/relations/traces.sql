@@ -37,7 +37,7 @@ with attempts as (
   from log.steps group by trace_id
 )
 select sums.trace_id, task_id, coalesce(root_name, first_name) as name,
-  case when open_steps.alive then 'running' when root_status = 'unknown' and question <> '' then 'waiting'
+  case when open_steps.alive then 'running' when root_status in ('unknown', 'error') and question <> '' then 'waiting'
     when open_steps.killed then 'killed'
     when root_status in ('error', 'ok') then root_status
     when root_status = 'abandoned' or root_status = 'unknown' or root_status = 'running' then 'unknown'

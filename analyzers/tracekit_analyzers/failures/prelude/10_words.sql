@@ -36,12 +36,28 @@ CREATE OR REPLACE TEMP MACRO says_status(said, digits) AS
 CREATE OR REPLACE TEMP MACRO connection_broke(said) AS
   regexp_matches(said, 'connection (was )?(reset|aborted|closed|lost)|connection(reset|aborted)error|econn(reset|aborted)|broken ?pipe|socket hang up|remote end closed|remotedisconnected|server ?disconnected|remoteprotocolerror|(httpx|httpcore|_exceptions)\.(read|write)error|incomplete ?read|without (sending )?(any |a )?(response|reply|answer)');
 
+-- Whether an error says that a person stopped the step.
+CREATE OR REPLACE TEMP MACRO stopped_by_person(said) AS
+  regexp_matches(said, '(cancelled|canceled|interrupted|aborted|stopped) by (the )?(user|person|operator|human)');
+
+-- Whether an error is that of a cancelled step, which leaves open who cancelled it: a time limit of the caller, a sibling that
+-- failed, or a person. One that speaks of time says who it was.
+CREATE OR REPLACE TEMP MACRO was_cancelled(said) AS NOT regexp_matches(said, 'timed? ?-?out|timeout|deadline') AND regexp_matches(said,
+  '^\W{0,3}([\w.]+\.)?(cancellederror|keyboardinterrupt|(task|operation)cancell?edexception|cancellationexception|aborterror|trio\.cancelled)(\W|$)|^context cancell?ed');
+
+-- Whether an error of Python says that a function was called with other arguments than it takes.
+CREATE OR REPLACE TEMP MACRO wrong_signature(said) AS regexp_matches(said,
+  '\btypeerror\b.{0,200}(missing \d+ required (positional|keyword-only) argument|takes (from )?\d+ .{0,12}positional|takes no (keyword )?arguments|unexpected keyword argument|multiple values for (keyword )?argument)');
+
+-- Whether an error says that a time limit ended the step.
+CREATE OR REPLACE TEMP MACRO says_time_limit(said) AS coalesce(regexp_matches(lower(said), 'timed? ?-?out|timeout|deadline.?exceeded'), false);
+
 -- Failure code for what an error text says, in lower case; null when it says nothing that decides.
 -- The order is that of certainty: what the transport says comes before what the tool says about its arguments.
 CREATE OR REPLACE TEMP MACRO worded_code(said) AS CASE
   WHEN regexp_matches(said, 'recursion.?limit|max(imum)? (number of |allowed )?(agent )?(steps?|turns?|iterations?|rounds?)\b|(step|turn|iteration|round)s? limit|maxturnsexceeded|graphrecursion|limitreached')
     THEN 'orchestration.limit'
-  WHEN regexp_matches(said, '^\W{0,3}(asyncio\.|concurrent\.futures\.\w*\.?)?(cancellederror|keyboardinterrupt)|(cancelled|canceled|interrupted|aborted|stopped) by (the )?(user|person|operator|human)')
+  WHEN stopped_by_person(said) OR was_cancelled(said)
     THEN 'process.cancelled'
   WHEN regexp_matches(said, 'content.?filter|content.?(management )?policy|responsible_?ai|safety (system|filter|settings)|flagged as (unsafe|potentially)')
     THEN 'output.refused'

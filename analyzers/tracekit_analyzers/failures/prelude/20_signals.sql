@@ -1,3 +1,9 @@
+-- The time limit of a call as its attributes or its arguments declare it; null where they do not.
+CREATE OR REPLACE TEMP MACRO declared_limit_ms(attributes, input) AS coalesce(
+  TRY_CAST(attributes ->> '$.timeout_ms' AS DOUBLE), TRY_CAST(input ->> '$.timeout_ms' AS DOUBLE),
+  1000 * TRY_CAST(coalesce(attributes ->> '$.timeout_s', attributes ->> '$.timeout', attributes ->> '$.timeout_seconds',
+    input ->> '$.timeout_s', input ->> '$.timeout', input ->> '$.timeout_seconds') AS DOUBLE));
+
 -- One row: a model or tool step that shows an error, or another step whose error no step below it shows.
 -- `shown_by` says how it is known: `status`, `exit_code`, `body`, `text`; `code` is the failure class that the words decide.
 CREATE OR REPLACE TEMP TABLE signals AS
@@ -54,7 +60,7 @@ WITH heads AS (
   SELECT *,
     CASE
       -- A run that waits for a person has not failed; what made it ask, if anything did, is told at its own step.
-      WHEN kind IN ('task', 'agent') AND ends_with(error_type, '.RequiresReview') THEN NULL
+      WHEN kind IN ('task', 'agent') AND question_of(error_type, error_message) IS NOT NULL THEN NULL
       WHEN kind = 'tool' AND exit_code <> 0 THEN 'exit_code'
       WHEN status = 'error' THEN 'status'
       WHEN effect_status = 'executed_unknown' THEN 'status'
@@ -93,11 +99,31 @@ WITH heads AS (
   WHERE s.kind = 'model' OR NOT EXISTS (
     SELECT 1 FROM steps child JOIN said below ON below.trace_id = child.trace_id AND below.step_id = child.step_id
     WHERE child.trace_id = s.trace_id AND child.parent_step_id = s.step_id)
-), worded_ones AS (
+), worded_ones AS MATERIALIZED (
   SELECT *, worded_code(lower(said)) AS worded FROM lowest
+), limits AS (
+  -- A cancelled call tells nothing of the time limit that ended it: the step around it does, or how long it took.
+  SELECT w.trace_id, w.step_id, CASE
+      WHEN says_time_limit(concat_ws(': ', p.error_type, p.error_message)) THEN 'the step around it ended in ' || coalesce(p.error_type, p.error_message)
+      WHEN says_time_limit(concat_ws(': ', o.error_type, o.error_message)) THEN 'a step around it ended in ' || coalesce(o.error_type, o.error_message)
+      WHEN s.duration_ms BETWEEN 0.95 * declared_limit_ms(s.attributes, s.input) AND 1.25 * declared_limit_ms(s.attributes, s.input) + 200
+        THEN 'its time limit was ' || round(declared_limit_ms(s.attributes, s.input))::BIGINT || ' ms' END AS time_limit
+  FROM worded_ones w JOIN steps s ON s.trace_id = w.trace_id AND s.step_id = w.step_id
+  LEFT JOIN steps p ON p.trace_id = s.trace_id AND p.step_id = s.parent_step_id
+  LEFT JOIN steps o ON o.trace_id = p.trace_id AND o.step_id = p.parent_step_id
+  WHERE w.kind = 'tool' AND w.worded = 'process.cancelled' AND NOT stopped_by_person(lower(w.said))
+), by_code AS (
+  -- Wrong arguments of a call that no model wrote are a mistake of the code.
+  SELECT w.trace_id, w.step_id FROM worded_ones w JOIN steps s ON s.trace_id = w.trace_id AND s.step_id = w.step_id
+  WHERE w.kind = 'tool' AND w.worded = 'parameter.generated' AND wrong_signature(lower(w.said)) AND s.raw IS NULL
+    AND NOT EXISTS (SELECT 1 FROM call_pairs c WHERE c.trace_id = w.trace_id AND c.step_id = w.step_id AND c.asked_step IS NOT NULL)
+    AND NOT EXISTS (SELECT 1 FROM steps m WHERE m.trace_id = w.trace_id AND m.kind = 'model' AND m.seq < w.seq
+      AND (contains(coalesce(m.raw, m.output_text), w.tool_name) OR contains(m.asked::VARCHAR, w.tool_name)))
 )
-SELECT * EXCLUDE (worded),
+SELECT w.* EXCLUDE (worded), l.time_limit, c.step_id IS NOT NULL AS called_by_code,
   CASE
+    WHEN l.time_limit IS NOT NULL THEN 'timeout.no_answer'
+    WHEN c.step_id IS NOT NULL THEN 'tool.error'
     WHEN (effect_status = 'executed_unknown' OR status = 'unknown') AND coalesce(worded, '') NOT LIKE 'timeout.%' THEN 'timeout.no_answer'
     -- Sent, then lost: nobody was found away, the answer was. A server's own status says more than the line that broke after it.
     WHEN (effect_status = 'executed_unknown' OR status = 'unknown') AND worded = 'timeout.unavailable' AND connection_broke(lower(said))
@@ -118,4 +144,5 @@ SELECT * EXCLUDE (worded),
     WHEN shown_by = 'body' THEN 'tool.hidden_error'
     WHEN shown_by = 'text' AND regexp_matches(said, '^\W{0,3}(?i:error|erreur|fehler|errore|erro)\W|^[\s\pP]{0,3}(错误|錯誤|エラー|오류|(?i:ошибка))') AND NOT regexp_matches(said, '[A-Za-z](Error|Exception)\b|Traceback') THEN 'tool.rejected'
     ELSE 'tool.error' END AS code
-FROM worded_ones;
+FROM worded_ones w LEFT JOIN limits l ON l.trace_id = w.trace_id AND l.step_id = w.step_id
+LEFT JOIN by_code c ON c.trace_id = w.trace_id AND c.step_id = w.step_id;
