@@ -154,3 +154,12 @@ def test_a_fork_whose_process_died_before_the_journal_was_there_is_never_run(fau
         tracekit.resume("t2")
     assert world == []
     assert state_of("t2").task.status is TaskStatus.CANCELLED
+
+
+@pytest.mark.parametrize("given", ["", "  ", 5])
+def test_an_empty_id_is_refused_since_a_made_up_one_would_let_the_same_work_be_done_twice(given: Any) -> None:
+    with pytest.raises(TracekitError, match="text that names the task"):
+        job.start(task_id=given)
+    with pytest.raises(TracekitError, match="text that names the task"), tracekit.task_scope(given):
+        pass
+    assert world == []

@@ -239,3 +239,12 @@ def test_a_forked_child_can_not_write_under_its_parents_lease() -> None:
 
     assert job.start(task_id="t") == "put"
     assert begun == ["put"]
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [{"max_attempts": 0}, {"max_recoveries": -1}, {"tokens": 0}, {"wall_s": float("nan")}, {"cost": "1"}],
+)
+def test_a_limit_that_no_work_could_keep_is_refused_where_the_task_is_declared(limit: dict[str, Any]) -> None:
+    with pytest.raises(TracekitError, match=next(iter(limit))):
+        tracekit.task(**limit)

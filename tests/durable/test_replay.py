@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -595,3 +596,26 @@ def test_every_message_of_a_talk_is_in_the_store_once_and_its_lists_can_be_follo
     for row, sent in zip(state.steps, model.sent, strict=True):
         hashes = message_hashes(str(row.input), dict(state.blobs))
         assert [decode(state.blobs[each]) for each in hashes] == sent
+
+
+def test_a_generator_is_refused_as_a_task() -> None:
+    def pages(run: tracekit.Run) -> Iterator[int]:
+        yield 1
+
+    with pytest.raises(TracekitError, match=r"got the generator .*pages"):
+        tracekit.task(pages)
+
+
+def test_a_call_that_comes_after_the_task_has_ended_is_refused_with_what_to_do() -> None:
+    kept: list[tracekit.Run] = []
+
+    @tracekit.task
+    def job(run: tracekit.Run) -> str:
+        kept.append(run)
+        return "done"
+
+    job.start(task_id="t")
+
+    with pytest.raises(TracekitError, match="after this attempt at task 't' had ended; nothing was sent"):
+        kept[0].tool(look, "x")
+    assert calls == []

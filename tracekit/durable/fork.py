@@ -17,6 +17,7 @@ from tracekit import clock
 from tracekit.durable.api import SCOPE_FUNCTION, existing, person, resume, state_of, table_of, take
 from tracekit.durable.carried import MAY_HAVE_HAPPENED, UNFINISHED, carried_row
 from tracekit.durable.decide import Action, Facts, Verdict
+from tracekit.durable.ids import checked_id
 from tracekit.durable.journal import is_finished
 from tracekit.durable.owning import Ownership, existing_store, ownership
 from tracekit.durable.places import named_call
@@ -197,7 +198,7 @@ def fork(
     """
     owner = _owner(store)
     state = _forkable(state_of(owner.store, task_id), effects)
-    name = new_id or fork_id(task_id)
+    name = fork_id(task_id) if new_id is None else checked_id(new_id)
     fork_into(owner, state, cut(state, at), name, effects=effects, by=by or person())
     return resume(name, store=store, app=app) if run else name
 
@@ -221,7 +222,7 @@ def restore(
     who = by or person()
     state = _forkable(state_of(owner.store, task_id), effects)
     place = cut(state, at).place
-    name = new_id or fork_id(task_id)
+    name = fork_id(task_id) if new_id is None else checked_id(new_id)
     _retire(owner, state, name, place, who)
     state = state_of(owner.store, task_id)  # what was pending is unknown now
     fork_into(owner, state, cut(state, place), name, effects=effects, by=who)

@@ -6,6 +6,11 @@ from dataclasses import asdict, dataclass
 
 import orjson
 
+from tracekit.errors import TracekitError
+
+LEAST = {"max_attempts": 1, "max_repeats": 1, "max_reinfers": 0, "max_recoveries": 0}
+"""Smallest whole number that means something; the other limits are amounts above 0."""
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -38,3 +43,20 @@ class Limits:
         if values.get(name) is not None:
             values[name] *= 2
         return Limits(**values)
+
+
+def check_limits_given(**given: object) -> None:
+    """Raise `task.bad_limit` for a limit that no work could keep, or that is no number; None is no limit."""
+    for name, value in given.items():
+        least = LEAST.get(name)
+        if value is None and least is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int if least is not None else int | float):
+            raise _bad_limit(name, value)
+        if not (value >= least if least is not None else value > 0):
+            raise _bad_limit(name, value)
+
+
+def _bad_limit(name: str, value: object) -> TracekitError:
+    wanted = f"a whole number of at least {LEAST[name]}" if name in LEAST else "a number above 0, or None"
+    return TracekitError("task.bad_limit", f"expected {name} as {wanted}, got {value!r}")

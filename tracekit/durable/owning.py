@@ -144,6 +144,7 @@ class Ownership:
         with self.lock:
             self.sessions.discard(session)
         point("before_release")
+        session.close()
         self.give_back(session.lease)
         point("after_release")
 

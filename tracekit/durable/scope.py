@@ -18,6 +18,7 @@ from tracekit import clock
 from tracekit.durable import shell_async, shell_sync
 from tracekit.durable.api import SCOPE_FUNCTION, settle_reviews, take
 from tracekit.durable.bodies import blob
+from tracekit.durable.ids import checked_id
 from tracekit.durable.owning import Ownership, opened, ownership
 from tracekit.durable.places import entered
 from tracekit.durable.requests import Commit
@@ -123,7 +124,7 @@ def _admitted(owner: Ownership, task_id: str, goal: str, max_recoveries: int) ->
     arguments = blob({"args": [], "kwargs": {}})
     random = clock.current().random_hex
     row = TaskRow(
-        task_id,
+        checked_id(task_id),
         random(32),
         random(16),
         SCOPE_FUNCTION,

@@ -148,6 +148,16 @@ class Session:
             if self.stopped is None or broken:
                 self.stopped = reason
 
+    def close(self) -> None:
+        """Refuse every later call, such as one of an async generator that is cleaned up after the task has returned."""
+        if self.stopped is None:
+            reason = TracekitError(
+                "task.over",
+                f"a call came after this attempt at task {self.task.task_id!r} had ended; nothing was sent. Wait for threads "
+                "and close async generators (`contextlib.aclosing`) before the task returns",
+            )
+            self.stop(reason, broken=True)
+
     def later(self, *writes: Write) -> None:
         """Write along with the next commit: for what nothing outside depends on before that."""
         with self._lock:

@@ -13,8 +13,9 @@ from tracekit import clock
 from tracekit.durable.bodies import blob
 from tracekit.durable.code_version import code_change, code_version, tool_schema_hash
 from tracekit.durable.decide import Table
+from tracekit.durable.ids import checked_id
 from tracekit.durable.life import Body, run_async, run_sync
-from tracekit.durable.limits import Limits
+from tracekit.durable.limits import Limits, check_limits_given
 from tracekit.durable.owning import Ownership, opened, ownership
 from tracekit.durable.points import point
 from tracekit.durable.session import Options, Session, now_ms
@@ -217,7 +218,7 @@ class Task(Generic[R]):
         now = now_ms()
         random = clock.current().random_hex
         row = TaskRow(
-            task_id or f"task-{random(12)}",
+            f"task-{random(12)}" if task_id is None else checked_id(task_id),
             random(32),
             random(16),
             self.name,
@@ -333,11 +334,28 @@ def task(
         raise TracekitError(
             "task.on_code_change", f"on_code_change is 'continue' or 'review', got {on_code_change!r}"
         )
+    check_limits_given(
+        max_attempts=max_attempts,
+        max_reinfers=max_reinfers,
+        max_repeats=max_repeats,
+        max_recoveries=max_recoveries,
+        tokens=tokens,
+        cost=cost,
+        wall_s=wall_s,
+        max_context_tokens=max_context_tokens,
+        review_expires_s=review_expires_s,
+    )
     limits = Limits(max_attempts, max_reinfers, max_repeats, tokens, cost, wall_s)
     table = Table.read(decisions) if decisions is not None else None
     options = Options(lenient, table, summarise, max_context_tokens, review_expires_s)
 
     def declare(target: Callable[..., Any]) -> Task[Any]:
+        if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
+            raise TracekitError(
+                "task.generator",
+                f"expected a plain or async function, got the generator {target.__qualname__}: what it yields has no "
+                "place to go; return a list, or yield in a function that the task calls",
+            )
         made: Task[Any] = Task(
             target,
             name=name or found_name(target),
