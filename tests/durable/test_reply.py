@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ from anthropic.types import Message
 from openai.types.chat import ChatCompletion
 
 import tracekit
-from tracekit.durable.reply import Reply, to_reply
+from tracekit.durable.reply import Reply, as_written, to_reply
 from tracekit.errors import TracekitError
 from tracekit.snapshot import decode, encode
 
@@ -114,3 +116,38 @@ def test_tool_answers_have_the_form_that_the_client_wants_also_after_a_resume(
     with pytest.raises(RuntimeError):
         job.start(task_id="t")
     assert tracekit.resume("t") == messages
+
+
+@pytest.mark.parametrize(("answer", "marked"), [(OPENAI, False), (ANTHROPIC, True)])
+def test_arguments_that_are_not_the_models_own_text_are_marked(
+    own_home: Path, answer: Any, marked: bool
+) -> None:
+    @tracekit.task
+    def job(run: tracekit.Run) -> str:
+        reply: Reply = run.model(lambda sent: answer, [{"role": "user", "content": "go"}])
+        return reply.tool_calls[0].arguments_raw
+
+    tracekit.init(service="marks", home=own_home)
+    assert job.start(task_id="t") == '{"name":"x"}'
+
+    lines = [json.loads(line) for log in (own_home / "traces").iterdir() for line in log.open()]
+    ends = [line for line in lines if line.get("kind") == "model" and line["status"] == "ok"]
+    assert [end["attributes"].get("tracekit.arguments_rewritten") for end in ends] == [marked or None]
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ('{ "amount": 99.50 }', True),
+        ('{"amount": 9.95}', False),
+        ("{", False),
+    ],
+)
+def test_the_text_on_the_wire_is_taken_where_it_says_the_same(written: str, kept: bool) -> None:
+    block = {"type": "tool_use", "id": "c1", "name": "pay", "input": {"amount": 99.5}}
+    reply = to_reply({"type": "message", "content": [block]})
+
+    found, exact = as_written(reply, [{"call_id": "c1", "name": "pay", "arguments": written}])
+
+    assert found.tool_calls[0].arguments_raw == (written if kept else '{"amount":99.5}')
+    assert exact == kept

@@ -212,13 +212,17 @@ async def test_inside_a_durable_model_call_the_step_has_the_exact_text(
 
         first = await run.model(ask, MESSAGES)
         second = await run.model(ask_streaming, MESSAGES)
+        kept.extend(call.arguments_raw for reply in (first, second) for call in reply.tool_calls)
         return f"{first.text} {second.text}"
 
+    kept: list[str] = []
     assert await talk.start_async(task_id="t1") == "I pay. I pay."
+    assert kept == [WRITTEN, WRITTEN]
 
     plain, streamed = [step for step in steps() if step["kind"] == "model"]
     for step in (plain, streamed):
         assert step["model_raw_output"] == f"I pay.\n{WRITTEN}"
         assert step["asked"][0]["arguments"] == WRITTEN
         assert step["status"] == "ok"
+        assert "tracekit.arguments_rewritten" not in step["attributes"]
     assert streamed["attributes"]["gen_ai.response.time_to_first_chunk"] > 0

@@ -18,7 +18,7 @@ from tracekit.durable.journal import finished_result, is_finished, mark_escaped
 from tracekit.durable.limit_checks import check_limits, check_tries
 from tracekit.durable.manifest import manifest_writes
 from tracekit.durable.message_names import NamedMessage
-from tracekit.durable.reply import Reply, to_reply
+from tracekit.durable.reply import Reply, as_written, to_reply
 from tracekit.durable.requests import Answer, Dispatch, Op, Sleep, commit, dispatch
 from tracekit.durable.retry import backoff_s, fits
 from tracekit.durable.reviewing import diverged
@@ -206,12 +206,14 @@ def _named(
 
 def _answered(session: Session, place: str, value: Any, step: Any) -> Op[Reply]:
     try:
-        reply = to_reply(value)
+        reply, exact = as_written(to_reply(value), step.asked_on_the_wire)
         body, raw = blob(reply), blob(reply.raw_text)
     except Exception as error:
         step.finish(StepStatus.ERROR, error=error)
         mark_escaped(session, error, place)
         raise
+    if not exact and not isinstance(value, Reply):
+        step.note(**{"tracekit.arguments_rewritten": True})
     tokens = (reply.usage.input_tokens or 0) + (reply.usage.output_tokens or 0)
     row = replace(
         session.steps[place],

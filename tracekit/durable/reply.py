@@ -6,8 +6,8 @@ Understands a plain text, an OpenAI-style completion, an Anthropic-style message
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import orjson
@@ -57,6 +57,32 @@ def to_reply(answer: Any) -> Reply:
         "run.model expected its function to return a text, an OpenAI-style completion, an Anthropic-style message or "
         f"a tracekit Reply, got {type(answer).__module__}.{type(answer).__qualname__}",
     )
+
+
+def as_written(reply: Reply, asked: Sequence[Mapping[str, Any]]) -> tuple[Reply, bool]:
+    """
+    *reply* with the arguments of its calls in the model's own text, and whether each of them is now that.
+
+    A client that hands out parsed arguments has thrown that text away: it is taken from *asked* (`call_id`, `arguments`), the
+    calls as they were seen on the wire, where these are the same call. Else it is the parsed value written anew.
+    """
+    written = {call.get("call_id"): str(call.get("arguments")) for call in asked}
+    calls = tuple(
+        replace(call, arguments_raw=written[call.call_id])
+        if _says_the_same(call.arguments_raw, written.get(call.call_id))
+        else call
+        for call in reply.tool_calls
+    )
+    parsed = isinstance(reply.raw, Mapping) and not reply.raw.get("choices")
+    exact = not parsed or all(call.arguments_raw == written.get(call.call_id) for call in calls)
+    return replace(reply, tool_calls=calls), exact
+
+
+def _says_the_same(text: str, written: str | None) -> bool:
+    try:
+        return written is not None and bool(orjson.loads(text) == orjson.loads(written))
+    except orjson.JSONDecodeError:
+        return False
 
 
 def _plain(answer: Any) -> Any:

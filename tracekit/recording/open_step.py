@@ -206,6 +206,11 @@ class OpenStep:
         """Take over what was seen on the wire (fields of `StepEnd`): it has the last word, also over `finish`."""
         self._exact = {**(self._exact or {}), **fields}
 
+    @property
+    def asked_on_the_wire(self) -> Sequence[Mapping[str, Any]]:
+        """The calls that an answer asked for with their exact text (`StepEnd.asked`), where an integration saw it on the wire."""
+        return (self._exact or {}).get("asked") or ()
+
     def demote(self) -> None:
         """Make a tool step a plain one: the tool itself recorded the call, and it counts once."""
         if self._finished:
