@@ -107,6 +107,7 @@ def test_a_replay_that_diverged_waits_and_says_what_it_expected(analysed: Analys
 
     assert "expected tool look" in (changed.question or "")
     assert "got tool find" in (changed.question or "")
+    assert changed.status == "waiting"
     assert not any("Divergence" in diagnosis.message for diagnosis in changed.diagnoses)
 
 

@@ -35,7 +35,7 @@ from tracekit.durable.session import Session, event, now_ms
 from tracekit.durable.settle_lost import settle_lost
 from tracekit.durable.trail import root_step
 from tracekit.durable.unopened import REASON as UNOPENED
-from tracekit.errors import LeaseLost, RequiresReview, TracekitError
+from tracekit.errors import Divergence, LeaseLost, RequiresReview, TracekitError
 from tracekit.model import StepKind, StepStatus, TaskStatus
 from tracekit.store.contract import (
     AppendDecision,
@@ -138,7 +138,7 @@ def _attempt(owner: Ownership, session: Session) -> Iterator[Run]:
 
 
 def _root_status(error: BaseException) -> StepStatus:
-    return StepStatus.UNKNOWN if isinstance(error, RequiresReview) else StepStatus.ERROR
+    return StepStatus.UNKNOWN if isinstance(error, RequiresReview | Divergence) else StepStatus.ERROR
 
 
 # ------------------------------------------------------------------------------------------- opening
