@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.analyzers.case_log import hex_id
+from tests.analyzers.one_trace import write_one_trace
 from tests.analyzers.spark_help import here
 from tracekit_analyzers.reports import as_json
 
@@ -96,6 +97,12 @@ def test_tasks_of_executors_give_a_large_trace_the_verdict_of_one_machine(log: P
     assert one["traces"][1]["steps"] > 1_500
     assert len(one["traces"][1]["diagnoses"]) > 2
     assert _judged(log, memory_mb=400) == one["traces"]
+
+
+def test_a_trace_that_is_related_in_pieces_is_judged_as_on_one_machine(tmp_path: Path) -> None:
+    log = write_one_trace(tmp_path / "log.jsonl", 1500)
+
+    assert _judged(log, memory_mb=90) == here([log])["traces"]
 
 
 def test_a_trace_that_does_not_fit_is_told_with_the_setting(log: Path) -> None:
