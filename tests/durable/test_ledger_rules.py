@@ -192,6 +192,19 @@ def test_edited_arguments_that_do_not_fit_are_laid_before_a_person_again(
     assert [entry[2] for entry in world] == [5, 7]
 
 
+def test_a_rollback_tells_what_nobody_knows_about_and_the_plan_says_where_to_look(faults: Faults) -> None:
+    faults.drop_answer(pay)
+    with pytest.raises(tracekit.RequiresReview) as stop:
+        once.start("pay", task_id="t")
+    decide(stop.value.review_id, "rollback", by="ann")
+
+    with pytest.raises(TracekitError, match="rolled back by ann; nobody knows whether it happened: pay"):
+        tracekit.resume("t")
+
+    (left,) = plan("t").at_risk
+    assert left.next_move.startswith("left as it is, the task has ended: look for its key")
+
+
 def test_an_aborted_task_never_runs_again(faults: Faults) -> None:
     faults.drop_answer(pay)
     with pytest.raises(tracekit.RequiresReview) as stop:

@@ -59,7 +59,10 @@ def _print(found: object) -> None:
             ("goal", found.goal),
             ("break point", found.break_point),
             ("reason", found.reason),
-            ("recommended", f"{found.action}: {found.recommendation}"),
+            (
+                "recommended",
+                found.recommendation if found.action in ("none", "wait") else f"{found.action}: {found.recommendation}",
+            ),
             ("rule", found.rule_id),
             ("kept", f"{kept}{found.kept_seconds:g} s"),
             *(("done", each) for each in found.done_effects),

@@ -203,7 +203,7 @@ def _decide(options: argparse.Namespace) -> int:
         print_json(_fields(row, {}))
     else:
         print(
-            f"{row.review_id}: {row.decision} by {row.decided_by}; `tracekit resume {row.task_id}` carries it out"
+            f"{row.review_id}: {row.decision} by {row.decided_by}; a worker or `tracekit resume {row.task_id}` carries it out"
         )
     return Exit.CLEAN
 

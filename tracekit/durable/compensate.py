@@ -36,8 +36,12 @@ from tracekit.store.contract import (
 from tracekit.tools import Tool, accepted, as_tool, registered
 
 
-def roll_back(session: Session, review: ReviewRow | None) -> Op[None]:
-    """Undo every effect that has an undo, then end the task as failed; *review* is the decision that allows it."""
+def roll_back(session: Session, review: ReviewRow | None) -> Op[str]:
+    """
+    Undo every effect that has an undo, then end the task as failed; *review* is the decision that allows it.
+
+    Gives what was not undone, in words that follow "was rolled back".
+    """
     if review is not None:
         yield from _plan(session, review)
     for row in sorted(session.compensations.values(), key=lambda each: each.ord):
@@ -45,19 +49,20 @@ def roll_back(session: Session, review: ReviewRow | None) -> Op[None]:
             yield from _undo(session, row)
     left = [row.tool for row in session.compensations.values() if row.status is EffectStatus.SKIPPED]
     unknown = [row.tool for row in session.effects.values() if row.status is EffectStatus.EXECUTED_UNKNOWN]
-    text = "rolled back" + (f"; left in place: {', '.join(left)}" if left else "")
+    text = f"; left in place: {', '.join(left)}" if left else ""
     text += f"; nobody knows whether it happened: {', '.join(unknown)}" if unknown else ""
     yield from commit(
         "task_failed",
         UpdateTask(
             {
                 "status": TaskStatus.FAILED,
-                "error": orjson.dumps({"type": "rolled_back", "message": text}).decode(),
+                "error": orjson.dumps({"type": "rolled_back", "message": f"rolled back{text}"}).decode(),
             }
         ),
         event("rolled_back", None, left_in_place=left, unknown=unknown),
         durable=True,
     )
+    return text
 
 
 def _plan(session: Session, review: ReviewRow) -> Op[None]:

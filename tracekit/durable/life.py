@@ -218,9 +218,10 @@ def _carry_out_decisions(session: Session) -> Op[None]:
         if review.decision == "abort":
             yield from _abort(session, review)
         elif review.decision == "rollback":
-            yield from roll_back(session, review)
+            left = yield from roll_back(session, review)
             raise TaskEnded(
-                "task.rolled_back", f"task {session.task.task_id!r} was rolled back by {review.decided_by}"
+                "task.rolled_back",
+                f"task {session.task.task_id!r} was rolled back by {review.decided_by}{left}",
             )
         elif review.reason == "task.exception":
             yield from _reopen(session, review)
@@ -229,8 +230,8 @@ def _carry_out_decisions(session: Session) -> Op[None]:
             yield from commit("decision_used", UseReview(review.review_id), UpdateTask(fresh), durable=True)
     # A review in the middle of a rollback takes the task's status; the stored list says what was going on.
     if session.compensations or session.task.status is TaskStatus.ROLLING_BACK:
-        yield from roll_back(session, None)
-        raise TaskEnded("task.rolled_back", f"task {session.task.task_id!r} was rolled back")
+        left = yield from roll_back(session, None)
+        raise TaskEnded("task.rolled_back", f"task {session.task.task_id!r} was rolled back{left}")
 
 
 def _abort(session: Session, review: ReviewRow) -> Op[None]:

@@ -144,6 +144,9 @@ def as_at_risk(state: TaskState, effect: EffectRow, next_move: str) -> AtRisk:
 def _next_move(
     state: TaskState, effect: EffectRow, table: Table, code_missing: TracekitError | None
 ) -> tuple[Action, str, str]:
+    if state.task.status.is_final:
+        left = f"left as it is, the task has ended: look for its key at the service behind {effect.tool}"
+        return Action.REVIEW, left, "final"
     decided = [row for row in state.reviews if row.place == effect.place and row.status == "decided"]
     if decided:
         return (

@@ -184,7 +184,8 @@ def damaged(table: Table[Any], found: Mapping[str, Any], cause: Exception | str)
     return TracekitError(
         "store.damaged",
         f"expected an intact {table.name} row at {place}, but {cause}; nothing of it was loaded. "
-        "Copy the store away, then restore it from a backup or start the task again under a new id",
+        "Copy the store away, then restore it from a backup. Under a new id the task would do all its effects anew: look at "
+        "the services behind them before you start it so",
     )
 
 

@@ -259,4 +259,6 @@ class Ask(Dialog[str]):
         if wrong is None:
             self.dismiss(text)
         else:
-            self.query_one("#about", Static).update(content([(f"{self.about}\n", "plain"), (wrong, "error")]))
+            self.query_one("#about", Static).update(
+                content([(f"{self.about} · ", "plain"), (wrong, "error")])
+            )
