@@ -392,3 +392,33 @@ def test_what_a_model_was_sent_is_found_in_every_clients_request(shape: str) -> 
     sent, _, _ = talk_of(translate(span(attributes=attributes)))
 
     assert sent == SENT
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"events": 5},
+        {"llm.input_messages.\N{SUPERSCRIPT TWO}.message.role": "user"},
+        {"gen_ai.prompt.\N{SUPERSCRIPT TWO}.role": "user"},
+        {"llm.tools.0.tool": "refund"},
+        {
+            "gen_ai.output.messages": '[{"role": "assistant", "content": "x", "tool_calls": [{"tool_call": "y"}]}]'
+        },
+        {"tracekit.name": "ours", "tracekit.kind": ["model"], "tracekit.depends_on": 5},
+    ],
+)
+def test_an_attribute_of_a_form_that_we_do_not_know_does_not_lose_the_span(
+    attributes: dict[str, Any],
+) -> None:
+    fields = translate(span(attributes={"gen_ai.operation.name": "chat", **attributes}))
+
+    assert (fields["kind"], fields["status"]) == ("model", "ok")
+
+
+@pytest.mark.parametrize("tokens", ["nan", "-inf", float("nan"), "many", True])
+def test_tokens_that_are_no_number_are_not_told(tokens: object) -> None:
+    used = {"gen_ai.usage.input_tokens": tokens, "gen_ai.usage.output_tokens": "7"}
+
+    fields = translate(span(attributes={"gen_ai.operation.name": "chat", **used}))
+
+    assert fields["usage"] == {"output_tokens": 7}

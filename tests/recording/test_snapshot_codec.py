@@ -233,3 +233,27 @@ def test_the_quick_way_to_the_canonical_form_gives_the_same_bytes(value: object)
 
     # a text beyond ASCII beside it forces the careful way
     assert canonical([value, "é"]) == b"[" + quick + ',"é"]'.encode()
+
+
+def test_a_number_longer_than_python_writes_is_refused_with_its_path() -> None:
+    for form in (encode, canonical, check_storable):
+        with pytest.raises(NotStorable, match=r"\$\.n.*more than 4,200 digits"):
+            form({"n": 10**5000})
+    assert decode(encode(10**4000)) == 10**4000
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        b'{"$tk": ["dict", 1, 5]}',
+        b'{"$tk": ["decimal", 1, "x"]}',
+        b'{"$tk": ["set", 1, [[], {}]]}',
+        b'{"$tk": ["datetime", 1, "yesterday"]}',
+        b"[" * 900 + b"]" * 900,
+    ],
+)
+def test_damage_under_a_tag_is_told_as_damage(damaged: bytes) -> None:
+    with pytest.raises(NotStorable, match="restore it from a backup") as refused:
+        decode(damaged)
+
+    assert refused.value.code == "snapshot.not_ours"

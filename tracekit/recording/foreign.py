@@ -174,7 +174,7 @@ def _has_gap(attributes: Mapping[str, Any]) -> bool:
     for prefix in PROMPT_LISTS:
         start = prefix + "."
         numbers = {key[len(start) :].partition(".")[0] for key in attributes if key.startswith(start)}
-        found = {int(number) for number in numbers if number.isdigit()}
+        found = {int(number) for number in numbers if number.isdecimal()}
         if found and max(found) + 1 != len(found):
             return True
     return False
@@ -222,7 +222,8 @@ _MESSAGE_EVENTS = {
 def _event_messages(span: ForeignSpan, taken: Taken) -> list[Message]:
     """Messages of the first generation: one event each, or Logfire's `events` list with `event.name` in every item."""
     listed = json_value(taken.all.get("events"))
-    bodies = [(str(item.get("event.name")), item) for item in listed or () if isinstance(item, Mapping)]
+    items = listed if isinstance(listed, list | tuple) else ()
+    bodies = [(str(item.get("event.name")), item) for item in items if isinstance(item, Mapping)]
     bodies += [(event.name, event.attributes) for event in span.events]
     found: list[Message] = []
     for name, body in bodies:
@@ -295,7 +296,9 @@ def _rest(span: ForeignSpan, taken: Taken) -> dict[str, Any]:
     """Every attribute that no field took up, the declared tools under one name, and what the scope and service are."""
     rest = {key: value for key, value in taken.rest() if not key.startswith(REPEATED)}
     tools = [
-        json_value(item.get("tool", {}).get("json_schema")) if "tool" in item else _function(item)
+        json_value(item["tool"].get("json_schema"))
+        if isinstance(item.get("tool"), Mapping)
+        else _function(item)
         for prefix in ("llm.tools", "llm.request.functions")
         for item in unflatten(span.attributes, prefix)
         if isinstance(item, Mapping)

@@ -59,7 +59,7 @@ def unflatten(attributes: Mapping[str, Any], prefix: str) -> list[Any]:
 def _listed(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
-    if node and all(key.isdigit() for key in node):
+    if node and all(key.isdecimal() for key in node):
         return [_listed(node[key]) for key in sorted(node, key=int)]
     return {key: _listed(value) for key, value in node.items()}
 
@@ -206,9 +206,15 @@ def _with_calls(message: Message, item: Mapping[str, Any]) -> Message:
     return message
 
 
+def _part(item: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """The object under *name*; *item* itself where there is none."""
+    part = item.get(name)
+    return part if isinstance(part, Mapping) else item
+
+
 def _call(item: Mapping[str, Any]) -> dict[str, Any]:
-    inner = item.get("tool_call", item)
-    function = inner.get("function") if isinstance(inner.get("function"), Mapping) else inner
+    inner = _part(item, "tool_call")
+    function = _part(inner, "function")
     keys = ("arguments", "args", "input")
     arguments = next((function[key] for key in keys if function.get(key) is not None), None)
     return call_of(inner.get("id") or inner.get("toolCallId"), function, arguments)

@@ -6,6 +6,7 @@ Newest names stand first. `docs/formats.md` has the table in words.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -193,14 +194,15 @@ class Taken:
         return None if value is None else value if isinstance(value, str) else json_text(value)
 
     def number(self, names: Sequence[str]) -> Any:
-        """The first number, also one written as text; None when there is none."""
+        """The first number, also one written as text; None when there is none, or one without an end."""
         value = self.first(names)
         if isinstance(value, str):
             try:
-                return int(value) if value.lstrip("-").isdigit() else float(value)
+                value = int(value) if value.lstrip("-").isdigit() else float(value)
             except ValueError:
                 return None
-        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+        is_number = isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+        return value if is_number and not isinstance(value, bool) else None
 
     def rest(self) -> Iterator[tuple[str, Any]]:
         return ((key, value) for key, value in self.all.items() if key not in self.used)

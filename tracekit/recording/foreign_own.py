@@ -36,7 +36,7 @@ def is_own(span: ForeignSpan) -> bool:
 def own_kind(span: ForeignSpan) -> StepKind:
     """The kind that we wrote, or that the operation tells."""
     said = span.attributes.get(semconv.KIND)
-    if said in {kind.value for kind in StepKind}:
+    if isinstance(said, str) and said in {kind.value for kind in StepKind}:
         return StepKind(said)
     return _KIND_BY_OPERATION.get(str(span.attributes.get(semconv.OPERATION)), StepKind.STEP)
 
@@ -62,7 +62,7 @@ def own_fields(span: ForeignSpan) -> dict[str, Any]:
         "reinfers": taken.number((semconv.REINFERS,)) or 0,
         "seq": taken.number((semconv.SEQ,)),
         "checkpoint": taken.text((semconv.CHECKPOINT,)),
-        "depends_on": list(taken.first((semconv.DEPENDS_ON,)) or ()) or None,
+        "depends_on": _listed(taken.first((semconv.DEPENDS_ON,))),
         "effect": _effect(taken),
         **_content(taken, kind),
         **_ended(span, taken),
@@ -72,6 +72,10 @@ def own_fields(span: ForeignSpan) -> dict[str, Any]:
     return {
         key: value for key, value in fields.items() if value is not None and (value or key != "attributes")
     }
+
+
+def _listed(value: Any) -> list[Any] | None:
+    return list(value) if isinstance(value, list | tuple) and value else None
 
 
 def _service(span: ForeignSpan) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from uuid import UUID
 import orjson
 
 from tracekit.errors import NotStorable
-from tracekit.snapshot.classes import MAX_DEPTH, is_dataclass_value, is_pydantic_class
+from tracekit.snapshot.classes import LONGEST_INT_BITS, MAX_DEPTH, is_dataclass_value, is_pydantic_class
 
 TAG = "$tk"
 _QUICK_DEPTH = 20
@@ -130,6 +130,8 @@ def _number(value: int | float | Decimal, path: str) -> Any:
         whole = int(value)
     else:
         return value
+    if whole.bit_length() > LONGEST_INT_BITS:
+        raise refused(value, path, "a whole number of more than 4,200 digits")
     return whole if -(2**63) <= whole < 2**63 else orjson.Fragment(b"%d" % whole)
 
 

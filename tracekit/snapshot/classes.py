@@ -16,6 +16,10 @@ MAX_DEPTH = 100
 """Levels of nesting that are written: a walk takes up to six Python frames a level, and 1,000 are all there are."""
 
 
+LONGEST_INT_BITS = 14_000
+"""About 4,200 digits: Python writes and reads none much longer, as the time grows with the square."""
+
+
 def class_path(cls: type) -> str:
     """`module:qualified.name`, by which `find_class` finds the class again in another process."""
     return f"{home_of(cls.__module__)}:{cls.__qualname__}"

@@ -22,6 +22,7 @@ import orjson
 from tracekit.errors import NotStorable
 from tracekit.snapshot.canonical import TAG, refused
 from tracekit.snapshot.classes import (
+    LONGEST_INT_BITS,
     MAX_DEPTH,
     class_path,
     find_class,
@@ -67,7 +68,14 @@ def decode(data: bytes | str) -> Any:
             "snapshot.not_ours",
             f"expected stored JSON, got bytes that are not ({error}); the blob is damaged",
         ) from error
-    return _unpack(plain, "$")
+    try:
+        return _unpack(plain, "$")
+    except (TypeError, ValueError, LookupError, ArithmeticError, AttributeError, RecursionError) as error:
+        raise NotStorable(
+            "snapshot.not_ours",
+            f"expected a stored value, got one that holds something else under a tag ({error!r}); the blob is damaged, or "
+            "a class of it has changed: restore it from a backup, or go on with the code that stored it",
+        ) from error
 
 
 def _tag(kind: str, *parts: Any) -> dict[str, Any]:
@@ -88,6 +96,8 @@ def _pack(value: Any, path: str, depth: int) -> Any:
     if value is None or kind is bool:
         return value
     if kind is int:
+        if value.bit_length() > LONGEST_INT_BITS:
+            raise refused(value, path, "a whole number of more than 4,200 digits")
         return value if -(2**63) <= value < 2**63 else _tag("int", str(value))
     if kind is float:
         return value if math.isfinite(value) else _tag("float", repr(value))

@@ -21,7 +21,13 @@ from uuid import UUID
 
 import orjson
 
-from tracekit.snapshot.classes import MAX_DEPTH, class_name, is_dataclass_value, is_pydantic_class
+from tracekit.snapshot.classes import (
+    LONGEST_INT_BITS,
+    MAX_DEPTH,
+    class_name,
+    is_dataclass_value,
+    is_pydantic_class,
+)
 
 _MAX_REPR_CHARS = 1_000_000
 _INFINITY = float("inf")
@@ -271,7 +277,7 @@ def _float_name(value: float) -> str:
 
 def _int_text(value: int) -> str:
     # str() of more than 4,300 digits raises, and takes time that grows with the square
-    return str(value) if value.bit_length() < 14_000 else hex(value)
+    return str(value) if value.bit_length() <= LONGEST_INT_BITS else hex(value)
 
 
 def _safe_class(value: Any) -> str:
