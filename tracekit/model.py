@@ -8,10 +8,8 @@ tool call or named piece of work; an *effect* is a tool call that may change the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 LOG_SCHEMA = "tracekit.log/1"
 """Version of the JSON Lines log; stands in every `process` line."""
@@ -95,15 +93,6 @@ class TaskStatus(StrEnum):
         return self in (TaskStatus.DONE, TaskStatus.FAILED, TaskStatus.CANCELLED)
 
 
-class CheckpointName(StrEnum):
-    """The four points of a step at which its state is committed, in their order."""
-
-    BEFORE_MODEL = "before_model"
-    BEFORE_TOOL = "before_tool"
-    AFTER_TOOL = "after_tool"
-    STEP_COMPLETE = "step_complete"
-
-
 class RetryAdvice(StrEnum):
     """What another go at a failed step is worth; the `retry` field of a diagnosis."""
 
@@ -153,49 +142,3 @@ class ToolCall:
     name: str
     arguments_raw: str
     """The model's exact text, before any parsing."""
-
-
-@dataclass(frozen=True, slots=True)
-class StepRecord:
-    """One `step` line of the log: the state of a step when it started or when it ended."""
-
-    trace_id: str
-    """32 hexadecimal digits, the same for all attempts of a task."""
-    step_id: str
-    """16 hexadecimal digits: the id of the step's span."""
-    kind: StepKind
-    name: str
-    status: StepStatus
-    seq: int
-    """Position among the steps that this process began in this trace; starts at 1."""
-    started_at: int
-    """Nanoseconds since the epoch, UTC."""
-    parent_step_id: str | None = None
-    task_id: str | None = None
-    attempt: int = 1
-    """Which go at the *task* this is; starts at 1."""
-    tries: int = 1
-    """How often this very call was dispatched; starts at 1."""
-    reinfers: int = 0
-    """Second inferences that led to this step."""
-    tool_name: str | None = None
-    call_id: str | None = None
-    input_snapshot: Any = None
-    """What the tool really received."""
-    output_snapshot: Any = None
-    model_raw_output: str | None = None
-    """The model's exact text before any parsing; on a tool step, the raw arguments it was asked with."""
-    model: str | None = None
-    finish_reason: str | None = None
-    context: ContextRef | None = None
-    depends_on: tuple[str, ...] = ()
-    effect: Mapping[str, Any] | None = None
-    """`risk`, `key`, `status`, `idempotent` of the ledger row behind this step."""
-    checkpoint: str | None = None
-    error_type: str | None = None
-    error_message: str | None = None
-    error_stack: str | None = None
-    usage: Usage | None = None
-    finished_at: int | None = None
-    """Nanoseconds since the epoch, UTC; null while it runs."""
-    attributes: Mapping[str, Any] = field(default_factory=dict)

@@ -73,3 +73,27 @@ def test_values_that_json_lacks_and_enums_by_name_are_the_same_received_and_read
     assert shown["v3"] == {"$tk": {"type": "bytes", "base64": "aGk="}}
     assert received["status"] == step["status"] == "error"
     assert [span.kind for span in found.spans] == ["client"]
+
+
+def test_a_received_conversation_grows_the_log_by_its_new_messages_only(tmp_path: Path, make: Any) -> None:
+    config.reset()
+    inlet = Inlet(config.configure(home=tmp_path, service="c"))
+    talk: list[dict[str, str]] = []
+    for turn in range(30):
+        talk += [
+            {"role": "user", "content": f"question {turn}"},
+            {"role": "assistant", "content": f"answer {turn}"},
+        ]
+        said = {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(talk)}
+        attributes = [{"key": key, "value": {"stringValue": value}} for key, value in said.items()]
+        span = make.span(turn + 1, name=f"turn {turn}", attributes=attributes)
+        assert inlet.take(otlp_json.traces(json.dumps(make.request(span)).encode()).spans) == []
+    inlet.close()
+    config.reset()
+
+    (log,) = (tmp_path / "traces").glob("*.jsonl")
+    contexts = [
+        line["context"] for line in map(json.loads, log.read_text().splitlines()) if "context" in line
+    ]
+    assert [context["count"] for context in contexts] == [2 * turn for turn in range(1, 31)]
+    assert [len(context["hashes"]) for context in contexts] == [2] * 30

@@ -21,6 +21,9 @@ from tracekit.redaction import Redactor
 REMEMBERED_SPANS = 262_144
 """Spans known by id, so that one that is sent again is dropped; about 40 MB. The oldest are forgotten."""
 
+RESTING_TRACES = 64
+"""Traces whose contexts are kept between two spans: without them each model call would list the whole conversation."""
+
 _ONE_CALL = (StepKind.MODEL.value, StepKind.TOOL.value)
 
 
@@ -48,6 +51,7 @@ class CollectLog(StepLog):
 
     def __init__(self, options: Settings) -> None:
         redact = Redactor(options.harmless_keys, options.secret_keys) if options.redact else None
+        self._resting: OrderedDict[str, None] = OrderedDict()
         super().__init__(options, to_file=True, redact=redact)
 
     def _new_writer(self) -> BatchWriter:
@@ -60,6 +64,13 @@ class CollectLog(StepLog):
             on_new_file=self._new_file,
         )
         return self.batch
+
+    def trace_rests(self, trace_id: str) -> None:
+        """Spans come whole, so that a trace rests after each of them: only the oldest is forgotten."""
+        self._resting[trace_id] = None
+        self._resting.move_to_end(trace_id)
+        if len(self._resting) > RESTING_TRACES:
+            self.contexts.end_trace(self._resting.popitem(last=False)[0])
 
 
 class Recent(OrderedDict[tuple[str, str], None]):
@@ -104,6 +115,7 @@ class Inlet:
                     self._write(span)
                 except Exception as problem:
                     self.log.trouble(problem)
+                    self.log.contexts.end_trace(span.trace_id)  # one of them may stand in no line
                     refused.append(f"span {span.span_id} could not be read: {problem!r}")
             try:
                 self.log.batch.flush()

@@ -18,6 +18,7 @@ from tracekit import tools
 from tracekit.integrations import openai
 from tracekit.integrations._patching import client
 from tracekit.model import StepKind, StepStatus
+from tracekit.recording import semconv
 from tracekit.recording.failure import ToldError
 from tracekit.recording.foreign_messages import json_value
 from tracekit.recording.open_step import Active, OpenStep
@@ -48,9 +49,7 @@ class Processor:
 
     def on_trace_start(self, trace: Any) -> None:
         if self.is_on:
-            attributes = (
-                {"gen_ai.conversation.id": trace.group_id} if getattr(trace, "group_id", None) else None
-            )
+            attributes = {semconv.CONVERSATION: trace.group_id} if getattr(trace, "group_id", None) else None
             step = recorder().begin(StepKind.AGENT, trace.name, attributes=attributes)
             self._keep(trace.trace_id, _Open(step, None, None, None))
 

@@ -167,6 +167,10 @@ class StepLog:
             known.open_steps -= 1
             if known.open_steps:
                 return
+        self.trace_rests(trace_id)
+
+    def trace_rests(self, trace_id: str) -> None:
+        """No step of the trace is open: nothing of its contexts is kept."""
         self.contexts.end_trace(trace_id)
 
     def refer_context(
