@@ -242,3 +242,42 @@ def test_going_back_to_a_call_that_is_not_there_says_what_a_call_is_named_by(she
         "no call '7'; expected the number of a call in the task (1), as `tracekit plan` shows it"
         in told.stderr
     )
+
+
+def test_starting_a_task_again_whose_process_died_says_how_to_go_on_with_it(shell: Shell) -> None:
+    shell.run("start", DIE="1")
+
+    again = shell.run("start")
+
+    assert "nobody works on it; go on with it by `tracekit resume t`" in again.stderr
+    assert (shell.folder / "world.txt").read_text() == "paid\n"
+
+
+def test_a_question_that_nobody_answered_in_time_offers_no_answers_and_says_who_asks_anew(
+    shell: Shell,
+) -> None:
+    agent = shell.folder / "agent.py"
+    agent.write_text(AGENT.replace("@tracekit.task\n", "@tracekit.task(review_expires_s=0.001)\n"))
+    shell.run("start", DIE="1")
+    shell.run("resume", "t")
+
+    listed = shell.run("review", "list").stdout
+    shown = shell.run("review", "show", listed.splitlines()[1].split()[0]).stdout
+
+    assert "  expired  " in listed
+    assert "`tracekit resume t` asks anew" in shown
+    assert "tracekit review decide" not in shown
+    assert "resume it to be asked anew" in shell.run("ls", "--stuck").stdout
+
+
+def test_a_replay_that_would_take_another_way_ends_with_the_code_of_waiting(shell: Shell) -> None:
+    shell.run("start", DIE="1")
+    shell.run("resume", "t")
+    review = json.loads(shell.run("review", "list", "--format", "json").stdout)[0]["review_id"]
+    shell.run("review", "decide", review, "retry")
+    agent = shell.folder / "agent.py"
+    agent.write_text(AGENT.replace("run.tool(pay, amount)", "run.tool(pay, amount + 1)"))
+
+    diverged = shell.run("resume", "t")
+
+    assert (diverged.returncode, "waits for review" in diverged.stderr) == (5, True)

@@ -157,8 +157,11 @@ def test_an_owner_that_lost_its_lease_while_stopped_writes_nothing_more(
     assert [line.split()[1] for line in workers.lines() if line.startswith("put")] == ["job-1"]
 
 
-def test_a_task_held_by_a_living_process_can_not_be_resumed_here(workers: Workers, tmp_path: Path) -> None:
+def test_a_task_held_by_a_living_process_can_not_be_resumed_or_started_here(
+    workers: Workers, tmp_path: Path
+) -> None:
     import tracekit
+    from tests.durable.worker_app import job
 
     gate = tmp_path / "gate"
     workers.submit("job", gate)
@@ -167,6 +170,8 @@ def test_a_task_held_by_a_living_process_can_not_be_resumed_here(workers: Worker
 
     with pytest.raises(TracekitError, match="is held by"):
         tracekit.resume("job", store=workers.url)
+    with pytest.raises(TracekitError, match="is alive and works on it"):
+        job.start("job", str(gate), task_id="job", store=workers.url)
     gate.touch()
     wait_until(lambda: workers.row("job").status is TaskStatus.DONE)
 

@@ -25,7 +25,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> int:
+    from tracekit.durable.api import state_of
     from tracekit.durable.fork import restore
+    from tracekit.durable.owning import existing_store
 
     if options.at is None:
         return run_task(options.task, options)
@@ -33,7 +35,8 @@ def _run(options: argparse.Namespace) -> int:
     if effects is None:
         return Exit.WAITING
     name = restore(options.task, at=options.at, effects=effects, by=options.by, store=options.store)
-    say(f"tracekit: {options.task} has ended; {name} goes on in its place, cut before {options.at}")
+    status = state_of(existing_store(options.store), options.task).task.status
+    say(f"tracekit: {options.task} is {status.value}; {name} goes on in its place, cut before {options.at}")
     return run_task(name, options)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import threading
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -76,6 +77,10 @@ class Session:
         self.spent_ms = sum(_took_ms(row) for row in state.steps)
         """Time of finished steps, over all attempts."""
         self.effects: dict[str, EffectRow] = {row.key: row for row in state.effects}
+        self._keys_at: defaultdict[str, set[str]] = defaultdict(set)
+        """Keys of the effects at each place: a task of ten thousand calls looks at its own ones only."""
+        for row in state.effects:
+            self._keys_at[row.place].add(row.key)
         self.reviews: dict[str, ReviewRow] = {row.review_id: row for row in state.reviews}
         self.compensations: dict[int, CompensationRow] = {row.ord: row for row in state.compensations}
         self.bodies: dict[str, bytes] = dict(state.blobs)
@@ -201,8 +206,13 @@ class Session:
                 self.bodies[name] = data
             case InsertEffect(row):
                 self.effects[row.key] = row
+                self._keys_at[row.place].add(row.key)
             case UpdateEffect(key, _, changes):
-                self.effects[key] = replace(self.effects[key], **changes)
+                before = self.effects[key]
+                self.effects[key] = after = replace(before, **changes)
+                if after.place != before.place:
+                    self._keys_at[before.place].discard(key)
+                    self._keys_at[after.place].add(key)
             case InsertReview(row):
                 self.reviews.setdefault(row.review_id, row)
             case UseReview(review_id):
@@ -227,7 +237,7 @@ class Session:
 
     def effects_at(self, place: str) -> list[EffectRow]:
         """Ledger rows of the call at *place*, in the order of their call numbers."""
-        rows = [row for row in list(self.effects.values()) if row.place == place]
+        rows = [self.effects[key] for key in tuple(self._keys_at.get(place, ()))]
         return sorted(rows, key=lambda row: row.call_no)
 
     def decided(self, place: str | None, *reasons: str) -> ReviewRow | None:

@@ -24,6 +24,7 @@ from tracekit.model import TaskStatus
 from tracekit.modules import home_of
 from tracekit.snapshot import decode
 from tracekit.store.contract import Lease, PutBlob, Store, TaskRow
+from tracekit.store.liveness import survey
 
 if TYPE_CHECKING:
     from tracekit.durable.migrate import Migrate
@@ -204,11 +205,7 @@ class Task(Generic[R]):
                 f"task id {row.task_id!r} belongs to {there.function} with other arguments; give this one its own id",
             )
         if there.status is not TaskStatus.DONE:
-            raise TracekitError(
-                "task.exists",
-                f"task {row.task_id!r} is there already and {there.status.value}; "
-                f"go on with it by tracekit.resume({row.task_id!r})",
-            )
+            raise TracekitError("task.exists", _unfinished_words(store, there))
         return decode(store.blobs([there.result])[there.result]) if there.result else None
 
     def _new_row(
@@ -233,6 +230,18 @@ class Task(Generic[R]):
             updated_ms=now,
         )
         return row, [arguments]
+
+
+def _unfinished_words(store: Store, there: TaskRow) -> str:
+    if there.owner is not None and there.owner in survey(store).alive:
+        return (
+            f"task {there.task_id!r} is there already: {there.owner} is alive and works on it; wait for it, "
+            "then start this again to have its result"
+        )
+    return (
+        f"task {there.task_id!r} is there already, {there.status.value}, and nobody works on it; go on with it by "
+        f"`tracekit resume {there.task_id}` or tracekit.resume({there.task_id!r})"
+    )
 
 
 def _first_line(function: Callable[..., Any]) -> str:
