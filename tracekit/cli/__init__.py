@@ -17,7 +17,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from tracekit import __version__
 from tracekit.cli.command import Command, Exit, UsageError
-from tracekit.errors import RequiresReview, TracekitError
+from tracekit.errors import Divergence, RequiresReview, TracekitError
 
 CORE = {
     "ls": "tasks in the store, and with --stuck those that nobody will pick up",
@@ -56,6 +56,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(str(error), Exit.USAGE)
     except RequiresReview as error:
         return _fail(str(error), Exit.WAITING)
+    except Divergence as error:
+        return _fail(f"{error} [{error.code}]", Exit.WAITING)
     except TracekitError as error:
         return _fail(f"{error} [{error.code}]", Exit.UNREADABLE)
     except BrokenPipeError:

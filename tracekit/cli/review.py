@@ -80,7 +80,7 @@ def _list(options: argparse.Namespace) -> int:
                     r.task_id,
                     r.reason,
                     _panel(r)["break_point"],
-                    r.status,
+                    _status(r),
                     _who_has(r, claims) or "–",
                 )
                 for r in rows
@@ -93,6 +93,7 @@ def _list(options: argparse.Namespace) -> int:
 
 def _show(options: argparse.Namespace) -> int:
     from tracekit.durable.owning import existing_store
+    from tracekit.durable.reviewing import is_open
 
     store = existing_store(options.store)
     row = _review(store, options.review)
@@ -106,7 +107,7 @@ def _show(options: argparse.Namespace) -> int:
     facts = [
         (name.replace("_", " "), panel[name]) for name in ("goal", "break_point", "reason", "recommendation")
     ]
-    facts += [("task", row.task_id), ("options", ", ".join(panel["options"])), ("status", row.status)]
+    facts += [("task", row.task_id), ("options", ", ".join(panel["options"])), ("status", _status(row))]
     facts += [("answers", ", ".join(panel["answers"]))] if panel.get("answers") else []
     facts += [("seen", row.args_digest)] if row.args_digest else []
     facts += [(name, inline(value)) for name, value in panel["details"].items()]
@@ -114,9 +115,18 @@ def _show(options: argparse.Namespace) -> int:
     facts += [("claimed by", who)] if (who := _who_has(row, claims)) else []
     facts += [("decided", f"{row.decision} by {row.decided_by}")] if row.decision else []
     print_table(("review", row.review_id), facts)
-    if row.status == "open":
+    if is_open(row):
         _print_answers(row, panel)
+    elif row.status == "open":
+        print(f"\nnobody answered in time; `tracekit resume {visible(row.task_id)}` asks anew")
     return Exit.CLEAN
+
+
+def _status(row: ReviewRow) -> str:
+    """How the question stands, in a word; one that nobody answered in time takes no answer any more."""
+    from tracekit.durable.reviewing import is_open
+
+    return "expired" if row.status == "open" and not is_open(row) else row.status
 
 
 def _sent(store: Store, row: ReviewRow) -> list[tuple[str, str]]:

@@ -86,7 +86,10 @@ def _compare(session: Session, row: StepRow, asked: ModelAsked, digests: _Digest
     elif row.context_digest != digests.context:
         recorded, wanted = f"context {row.context_digest}", f"context {digests.context}"
     elif row.args_digest != digests.arguments:
-        recorded, wanted = f"model settings {row.args_digest}", f"model settings {digests.arguments}"
+        recorded, wanted = (
+            f"{row.name} with tools and settings {row.args_digest}",
+            f"{asked.name} with others: {digests.arguments}",
+        )
     else:
         return
     yield from diverged(session, row.place, recorded=recorded, asked=wanted)

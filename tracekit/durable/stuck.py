@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tracekit import clock
+from tracekit.durable.reviewing import is_open
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.store.contract import Store, TaskRow
@@ -30,9 +31,11 @@ def _reason(store: Store, row: TaskRow, seen: Survey) -> str | None:
         return None
     if row.status is TaskStatus.REQUIRES_REVIEW:
         state = store.load(row.task_id)
-        open_ids = [r.review_id for r in state.reviews if r.status == "open"] if state is not None else []
-        if open_ids:
+        asked = [r for r in state.reviews if r.status == "open"] if state is not None else []
+        if open_ids := [r.review_id for r in asked if is_open(r)]:
             return f"waits for a person: {', '.join(open_ids)}"
+        if asked:
+            return "its question has expired: resume it to be asked anew"
         return None if seen.alive else "decided, but no worker lives to carry it out: resume it"
     if row.owner is not None and row.owner in seen.alive:
         return None
