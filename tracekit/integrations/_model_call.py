@@ -37,7 +37,7 @@ class ModelCall:
 
     @contextmanager
     def active(self) -> Iterator[None]:
-        """A block in which what is sent belongs to this call."""
+        """A block in which what is sent belongs to this call; an error that leaves it ends the call."""
         token = _wire.current.set(self.exchange)
         try:
             if self._outer is not None:
@@ -45,6 +45,9 @@ class ModelCall:
             else:
                 with self._step.active():
                     yield
+        except BaseException as error:
+            self.end(error)
+            raise
         finally:
             _wire.current.reset(token)
 

@@ -36,11 +36,7 @@ def _sync(original: Callable[..., Any], provider: str, dialects: Sequence[Dialec
         if call is None:
             return original(self, cast_to, options, **kwargs)
         with call.active():
-            try:
-                result = original(self, cast_to, options, **kwargs)
-            except BaseException as error:
-                call.end(error)
-                raise
+            result = original(self, cast_to, options, **kwargs)
         call.returned()
         return result
 
@@ -54,11 +50,7 @@ def _async(original: Callable[..., Any], provider: str, dialects: Sequence[Diale
         if call is None:
             return await original(self, cast_to, options, **kwargs)
         with call.active():
-            try:
-                result = await original(self, cast_to, options, **kwargs)
-            except BaseException as error:
-                call.end(error)
-                raise
+            result = await original(self, cast_to, options, **kwargs)
         call.returned()
         return result
 

@@ -12,6 +12,7 @@ import weakref
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextvars import ContextVar
+from types import TracebackType
 from typing import Any, Protocol
 
 _SUCCESS = range(200, 300)
@@ -144,6 +145,8 @@ class _Watched:
         self._watch = watch
 
     def __getattr__(self, name: str) -> Any:
+        if "_inner" not in self.__dict__:
+            raise AttributeError(name)  # asked for by `copy`, before there is anything
         return getattr(self._inner, name)
 
     def __del__(self) -> None:
@@ -152,18 +155,28 @@ class _Watched:
             watch.left()
 
 
+class _Body:
+    """The block in which a body is read: its watch is told the end, except where the reader only left."""
+
+    def __init__(self, watch: Watch) -> None:
+        self._watch = watch
+
+    def __enter__(self) -> Watch:
+        return self._watch
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, stack: TracebackType | None
+    ) -> None:
+        if not isinstance(error, GeneratorExit):
+            self._watch.end(error)
+
+
 class _Sync(_Watched):
     def __iter__(self) -> Iterator[bytes]:
-        try:
+        with _Body(self._watch) as watch:
             for data in self._inner:
-                self._watch.saw(data)
+                watch.saw(data)
                 yield data
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._watch.end(error)
-            raise
-        self._watch.end(None)
 
     def close(self) -> None:
         self._watch.left()
@@ -172,16 +185,10 @@ class _Sync(_Watched):
 
 class _Async(_Watched):
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
+        with _Body(self._watch) as watch:
             async for data in self._inner:
-                self._watch.saw(data)
+                watch.saw(data)
                 yield data
-        except GeneratorExit:
-            raise
-        except BaseException as error:
-            self._watch.end(error)
-            raise
-        self._watch.end(None)
 
     async def aclose(self) -> None:
         self._watch.left()
