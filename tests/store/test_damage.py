@@ -190,7 +190,7 @@ def test_a_damaged_task_is_pruned_by_no_status(
     assert left.execute("SELECT count(*) FROM effect").fetchall() == [(1,)]
     left.close()
 
-    ends = main(["prune", "--older-than-days", "-1", "--forget-days", "-1", "--store", str(path)])
+    ends = main(["prune", "--older-than-days", "0", "--forget-days", "0", "--store", str(path)])
 
     assert ends == Exit.DAMAGE
     assert "task row at task_id 't1'" in capsys.readouterr().err

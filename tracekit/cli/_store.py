@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import math
 import os
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from typing import Any, TextIO
 
@@ -26,6 +28,32 @@ def add_store(parser: argparse.ArgumentParser, *, app: bool = False) -> None:
         parser.add_argument(
             "--app", metavar="MODULE", help="module or script that declares the tasks and tools"
         )
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """The type of an option: a whole number of *least* or more."""
+
+    def read(text: str) -> int:
+        if text.lstrip("-").isdecimal() and int(text) >= least:
+            return int(text)
+        raise argparse.ArgumentTypeError(f"expected a whole number of at least {least}, got {text!r}")
+
+    return read
+
+
+def amount(text: str) -> float:
+    """The type of an option: a finite number, 0 or more."""
+    with contextlib.suppress(ValueError):
+        if 0 <= float(text) < math.inf:
+            return float(text)
+    raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
+
+
+def seconds(text: str) -> float:
+    """The type of an option: a finite number above 0."""
+    if found := amount(text):
+        return found
+    raise argparse.ArgumentTypeError("expected a number above 0, got 0")
 
 
 def add_format(parser: argparse.ArgumentParser) -> None:

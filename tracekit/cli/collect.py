@@ -10,7 +10,7 @@ import sys
 import threading
 from typing import Any
 
-from tracekit.cli._store import print_json
+from tracekit.cli._store import at_least, print_json
 from tracekit.cli.command import Command, Exit, UsageError
 
 COUNTED = ("spans", "duplicates", "rejected", "refused_batches", "undecodable", "log_records", "metrics")
@@ -29,7 +29,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=int, default=4318, help="0 takes a free one (default 4318)")
     parser.add_argument("--home", help="folder to write to (default .tracekit, or TRACEKIT_HOME)")
     parser.add_argument("--service", default="collect", help="names the log files (default collect)")
-    parser.add_argument("--limit-mib", type=int, default=64, help="largest body, also unpacked (default 64)")
+    parser.add_argument(
+        "--limit-mib", type=at_least(1), default=64, help="largest body, also unpacked (default 64)"
+    )
 
 
 def _run(options: argparse.Namespace) -> int:

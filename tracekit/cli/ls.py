@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 
 from tracekit import clock
-from tracekit.cli._store import add_format, add_store, print_json, print_table, say
+from tracekit.cli._store import add_format, add_store, at_least, print_json, print_table, say
 from tracekit.cli.command import Command, Exit
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
@@ -20,7 +20,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--stuck", action="store_true", help="only tasks that nobody will ever pick up by themselves"
     )
-    parser.add_argument("--limit", type=int, default=1000)
+    parser.add_argument("--limit", type=at_least(1), default=1000)
     add_store(parser)
     add_format(parser)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from tracekit import clock
-from tracekit.cli._store import add_format, add_store, print_json, print_table, say
+from tracekit.cli._store import add_format, add_store, amount, at_least, print_json, print_table, say
 from tracekit.cli.command import Command, Exit
 from tracekit.errors import TracekitError
 
@@ -14,14 +14,14 @@ DAY_MS = 24 * 3600 * 1000
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--older-than-days", type=float, default=30.0, help="history before this may go (default 30)"
+        "--older-than-days", type=amount, default=30.0, help="history before this may go (default 30)"
     )
     parser.add_argument(
-        "--keep-every", type=int, default=10, help="of each task's history keep every Kth event"
+        "--keep-every", type=at_least(1), default=10, help="of each task's history keep every Kth event"
     )
     parser.add_argument(
         "--forget-days",
-        type=float,
+        type=amount,
         help="forget tasks that ended before this whole, ledger included; nothing guards their ids after that",
     )
     add_store(parser)

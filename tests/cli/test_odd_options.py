@@ -1,0 +1,32 @@
+"""Options that would empty a store, spin, or give tasks away are refused before anything is done."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracekit.cli import main
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["prune", "--older-than-days", "-5"],
+        ["prune", "--forget-days", "-1"],
+        ["prune", "--older-than-days", "nan"],
+        ["prune", "--keep-every", "0"],
+        ["worker", "--app", "agent", "--lease-s", "0"],
+        ["worker", "--app", "agent", "--poll-s", "-1"],
+        ["ls", "--limit", "-1"],
+        ["collect", "--limit-mib", "0"],
+    ],
+)
+def test_a_number_that_means_nothing_is_refused(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*words, *(() if words[0] == "collect" else ("--store", f"sqlite:{tmp_path / 'state.db'}"))])
+
+    assert ended.value.code == 2
+    assert f"argument {words[-2]}: expected a" in capsys.readouterr().err
