@@ -42,51 +42,13 @@ _KEY_RULES: dict[str, tuple[str, ...]] = {
 """Rule, and the words that a key has to end with; a number behind them does not matter."""
 
 _HARMLESS_BEFORE_TOKEN = frozenset(
-    [
-        "next",
-        "previous",
-        "prev",
-        "page",
-        "pagination",
-        "continuation",
-        "cursor",
-        "sync",
-        "start",
-        "end",
-        "stop",
-        "first",
-        "last",
-        "pad",
-        "eos",
-        "bos",
-        "unk",
-        "mask",
-        "sep",
-        "cls",
-        "special",
-        "per",
-        "idempotency",
-        "request",
-        "resume",
-        "cancel",
-        "cancellation",
-        "input",
-        "output",
-        "prompt",
-        "completion",
-        "total",
-        "max",
-        "min",
-        "num",
-        "new",
-        "each",
-        "delta",
-        "text",
-        "fence",
-        "fencing",
-        "design",
-    ]
-)
+    {
+        "next", "previous", "prev", "page", "pagination", "continuation", "cursor", "sync", "start", "end",
+        "stop", "first", "last", "pad", "eos", "bos", "unk", "mask", "sep", "cls", "special", "per",
+        "idempotency", "request", "resume", "cancel", "cancellation", "input", "output", "prompt", "completion",
+        "total", "max", "min", "num", "new", "each", "delta", "text", "fence", "fencing", "design",
+    }
+)  # fmt: skip
 """Words that make `..._token` something else than a key: places in a list, units of text."""
 
 _ONLY_TEXT = frozenset({"token", "secret", "cookie", "credential", "api_key", "one_time_code"})
