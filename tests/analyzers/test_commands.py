@@ -55,7 +55,7 @@ def test_analyze_prints_a_table_with_the_failure(log: Path, capsys: pytest.Captu
 
     out = capsys.readouterr().out
     assert "timeout.no_answer" in out
-    assert "2 traces, 3 steps; 1 failed" in out
+    assert "2 traces, 3 steps; 1 failed (50.0 %); 0 errors that" in out
     assert "\x1b" not in out
 
 
@@ -198,6 +198,43 @@ def test_checkpoints_tells_which_steps_are_clean_and_why_others_are_not(
     assert [(item["seq"], item["clean"]) for item in told["steps"]] == [(1, True), (2, False)]
     assert told["steps"][1]["why"] == "its effect has no known outcome"
     assert (told["resumable"]["seq"], told["resumable"]["risk"]) == (1, "high")
+
+
+def test_the_reason_not_to_go_on_later_is_told_and_nothing_that_the_log_does_not_tell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [
+        step(BAD, A1, tool_name="find", input_snapshot={"id": "A-1"}, output_snapshot={"total": 5}),
+        step(
+            BAD, A2, tool_name="find", status="error", error_type="ValueError", error_message="no such order"
+        ),
+    ]
+    log = tmp_path / "untimed.jsonl"
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    for command, kept in (("show", "keeps 1 call; risk"), ("checkpoints", "keeps 1 call against")):
+        main([command, BAD, str(log)])
+
+        out = capsys.readouterr().out
+        assert kept in out
+        assert "not later: step 2: " in out
+    assert "○ not" in out
+
+
+def test_a_place_names_no_line_that_a_format_does_not_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    talk = tmp_path / "talk.json"
+    talk.write_text(
+        json.dumps([{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}])
+    )
+    main(["analyze", str(talk), "--format", "json"])
+    trace = json.loads(capsys.readouterr().out)["traces"][0]["trace_id"]
+
+    assert main(["show", trace, str(talk), "--step", "1"]) == 0
+
+    place = capsys.readouterr().out.splitlines()[1]
+    assert place.strip() == f"{talk} message 1"
 
 
 def test_diff_shows_where_two_runs_part(log: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from tracekit.cli import main
 from tracekit_analyzers.engine import Engine
-from tracekit_analyzers.reports import html_report, writer
-from tracekit_analyzers.reports.html_report import charts, words
+from tracekit_analyzers.reports import html_report, text, writer
+from tracekit_analyzers.reports.html_report import charts
 from tracekit_analyzers.reports.result import of
 
 EVIL = "</pre></details><script>alert(1)</script><img src=x onerror=alert(2)>\x1b[31m\u202e&\"'"
@@ -287,4 +287,4 @@ def test_runs_over_time_are_counted_in_spans_that_fit(
      (7_500_000, "2 h 5 min"), (273_600_000, "3 d 4 h")],
 )  # fmt: skip
 def test_a_time_is_said_in_units_of_its_size(ms: float | None, said: str) -> None:
-    assert words.took(ms) == said
+    assert text.took(ms) == said

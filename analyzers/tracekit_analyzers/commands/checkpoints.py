@@ -10,6 +10,7 @@ import orjson
 
 from tracekit.cli.command import Command, Exit
 from tracekit_analyzers.commands.loading import add_paths, chosen, opened
+from tracekit_analyzers.model import Resumable
 from tracekit_analyzers.reports import as_json, text
 from tracekit_analyzers.session import Session
 
@@ -31,12 +32,17 @@ def run(options: argparse.Namespace) -> int:
     with opened(options.paths, options.reader) as session:
         row = chosen(session, options.trace)
         steps = points(session, row.trace_id)
-        saved = as_json.resumable(session.resumable(row.trace_id))
+        point = session.resumable(row.trace_id)
         if options.format == "json":
-            made = {"trace_id": row.trace_id, "status": row.status, "resumable": saved, "steps": steps}
+            made = {
+                "trace_id": row.trace_id,
+                "status": row.status,
+                "resumable": as_json.resumable(point),
+                "steps": steps,
+            }
             sys.stdout.write(orjson.dumps(made, option=orjson.OPT_INDENT_2).decode() + "\n")
         else:
-            _show(steps, saved)
+            _show(steps, point)
         return Exit.DAMAGE if session.damage() else Exit.CLEAN
 
 
@@ -52,24 +58,26 @@ def points(session: Session, trace_id: str) -> list[dict[str, Any]]:
     return found
 
 
-def _show(steps: list[dict[str, Any]], saved: dict[str, Any] | None) -> None:
+def _show(steps: list[dict[str, Any]], point: Resumable | None) -> None:
     colours = text.colours_wanted(sys.stdout)
     for step in steps:
         mark = text.painted(
             "●" if step["clean"] else "○", text.GREEN if step["clean"] else text.RED, colours=colours
         )
         why = f"  {step['why']}" if step["why"] else ""
-        point = f"  [{step['checkpoint']}]" if step["checkpoint"] else ""
+        reached = f"  [{step['checkpoint']}]" if step["checkpoint"] else ""
         print(
-            f"{step['seq']:>5} {mark} {step['kind']:<5} {text.visible(step['name'])}{point}{text.visible(why)}"
+            f"{step['seq']:>5} {mark} {step['kind']:<5} {text.visible(step['name'])}{reached}{text.visible(why)}"
         )
-    if saved is None:
-        print("\nnothing to go on from: the trace ended well, or nothing in it is clean")
+    print("\n● this step and all before it ended well and are whole; ○ not")
+    if point is None:
+        print("nothing to go on from: the trace ended well, or nothing in it is clean")
     else:
         print(
-            f"\ngo on after step {saved['seq']}: keeps {saved['kept_calls']} calls, {saved['kept_tokens']} tokens, "
-            f"{saved['kept_seconds']:.1f} s against starting again; risk outside: {saved['risk']}"
+            f"go on after step {point.seq}: keeps {text.kept(point)} against starting again; risk outside: {point.risk}"
         )
+        for reason in text.not_later(point):
+            print(f"  {reason}")
 
 
 COMMAND = Command("checkpoints", "where a trace may go on", configure, run)

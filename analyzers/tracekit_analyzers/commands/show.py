@@ -13,7 +13,7 @@ import orjson
 from tracekit.cli.command import Command, Exit, UsageError
 from tracekit.model import ANALYSIS_SCHEMA
 from tracekit_analyzers.commands.loading import add_paths, chosen, opened
-from tracekit_analyzers.model import Diagnosis
+from tracekit_analyzers.model import Diagnosis, Source
 from tracekit_analyzers.reports import text
 from tracekit_analyzers.session import Session
 from tracekit_analyzers.views import StepDetail, StepLine, TraceRow
@@ -69,10 +69,9 @@ def _show_trace(session: Session, row: TraceRow) -> None:
         _show_diagnosis(found, primary=verdict is not None and verdict.primary == place)
     point = session.resumable(row.trace_id)
     if point is not None:
-        print(
-            f"\ncan go on after step {point.seq}: keeps {point.kept_calls} calls, {point.kept_tokens} tokens, "
-            f"{point.kept_seconds:.1f} s; risk outside: {point.risk}"
-        )
+        print(f"\ncan go on after step {point.seq}: keeps {text.kept(point)}; risk outside: {point.risk}")
+        for reason in text.not_later(point):
+            print(f"  {reason}")
 
 
 def _line(line: StepLine, colours: bool) -> str:
@@ -127,13 +126,21 @@ def _origin(seq: int | None, path: str | None) -> str:
 def _print_detail(detail: StepDetail) -> None:
     line = detail.line
     print(text.visible(f"step {line.seq} {line.kind} {line.name}  {line.status}  {line.step_id}"))
-    print(text.visible(f"  {detail.source.file} line {detail.source.line} message {detail.source.index}"))
+    print(text.visible(f"  {_place(detail.source)}"))
     for title, field in _FIELDS:
         value = getattr(detail, field)
         if value is not None:
             print(f"  {title:<11} {text.visible(value)}")
     for difference in detail.differences:
         print(text.visible(f"  ≠ {difference.path}: asked {difference.left}, received {difference.right}"))
+
+
+def _place(source: Source) -> str:
+    """Where a step stands, as far as its format has runs, lines and messages; numbers as `Source` counts them."""
+    run = f" run {source.trace_index}" if source.trace_index else ""
+    line = "" if source.line is None else f" line {source.line}"
+    message = "" if source.index is None else f" message {source.index}"
+    return f"{source.file}{run}{line}{message}"
 
 
 def _plain(value: Any) -> dict[str, Any]:

@@ -171,9 +171,8 @@ def _sums(result: Result) -> Iterator[str]:
     _, codes, recovered = result.counts()
     failed, total = len(result.failed), len(result.traces)
     share = f" ({100 * failed / total:.1f} %)" if failed else ""
-    yield (
-        f"{total} traces, {result.steps} steps; {failed} failed{share}; {recovered} errors that the agent got over"
-    )
+    read = f"{text.plural(total, 'trace')}, {text.plural(result.steps, 'step')}"
+    yield f"{read}; {failed:,} failed{share}; {text.plural(recovered, 'error')} that the agent got over"
     yield from _waiting(result)
     if codes:
         ordered = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
@@ -189,9 +188,10 @@ def _damage(result: Result) -> Iterator[str]:
     if not result.bad_count:
         return
     lost = f"; {result.lost} lines were never written" if result.lost else ""
-    yield f"damage: {result.bad_count} bad pieces in {result.lines} lines{lost}"
+    yield f"damage: {text.plural(result.bad_count, 'bad piece')} in {text.plural(result.lines, 'line')}{lost}"
     for bad in result.bad[:_SHOWN_BAD]:
-        line = f"{bad.file}:{bad.line or '?'}  {bad.reason}  {bad.head}"
+        place = f"{bad.file}:{bad.line}" if bad.line else bad.file
+        line = f"{place}  {bad.reason}  {bad.head}"
         yield f"  {text.visible(line)}"
     if result.bad_count > _SHOWN_BAD:
         yield f"  {result.bad_count - _SHOWN_BAD} more: --table damage"

@@ -11,9 +11,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import TextIO
 
+from tracekit_analyzers.model import Resumable
+
 _HIDDEN = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")
 _WIDEST = 200
 _NARROWEST = 10
+_LONGEST_REASON = 160
 RED, GREEN, YELLOW, DIM, BOLD = "31", "32", "33", "2", "1"
 
 
@@ -148,3 +151,42 @@ def _alike(one: str, other: str) -> int:
 def told_path(path: str) -> str:
     """*path* as a shell takes it."""
     return shlex.quote(path)
+
+
+def plural(count: int, word: str) -> str:
+    """`1 run`, `2 runs`."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def took(ms: float | None) -> str:
+    """A time as `850 ms`, `12.3 s`, `4 min 10 s`, `2 h 5 min`, `3 d 4 h`; a dash for none."""
+    if ms is None:
+        return "–"
+    seconds = ms / 1000
+    if seconds < 1:
+        return f"{ms:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    for size, unit, below in ((86_400, "d", "h"), (3_600, "h", "min"), (60, "min", "s")):
+        if seconds >= size:
+            small = {"h": 3_600, "min": 60, "s": 1}[below]
+            return f"{int(seconds // size):,} {unit} {int(seconds % size // small)} {below}"
+    return ""
+
+
+def kept(point: Resumable) -> str:
+    """What going on at *point* saves, as `5 calls, 599 tokens, 120 ms`; without tokens and time where the log tells none."""
+    saved = [plural(point.kept_calls, "call")]
+    if point.kept_tokens:
+        saved.append(f"{point.kept_tokens:,} tokens")
+    if point.kept_seconds:
+        saved.append(took(1000 * point.kept_seconds))
+    return ", ".join(saved)
+
+
+def not_later(point: Resumable) -> list[str]:
+    """Why a run may not go on after a later step than *point*, one line for each reason."""
+    return [
+        f"not later: step {fact.seq}: {cut(visible(fact.what), _LONGEST_REASON)}"
+        for fact in point.why_not_later
+    ]

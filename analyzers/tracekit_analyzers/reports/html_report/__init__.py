@@ -11,8 +11,9 @@ from typing import BinaryIO
 
 from tracekit_analyzers.model import TraceVerdict
 from tracekit_analyzers.reports.html_report import overview, runs
-from tracekit_analyzers.reports.html_report.words import esc, moment, plural, share
+from tracekit_analyzers.reports.html_report.words import esc, moment, share
 from tracekit_analyzers.reports.result import Result, primary
+from tracekit_analyzers.reports.text import plural
 
 MOST_LISTED = 5_000
 """Failed runs that are listed at all."""

@@ -10,6 +10,7 @@ from html import escape
 from tracekit_analyzers.model import TraceVerdict
 from tracekit_analyzers.reports.html_report import words
 from tracekit_analyzers.reports.result import is_failed
+from tracekit_analyzers.reports.text import plural
 
 _HEIGHT = 120
 _MOST_BARS = 96
@@ -71,7 +72,7 @@ def timeline(name: str, buckets: Sequence[Bucket]) -> str:
     said = f"Runs for each {name}: {failed} of {runs} failed, at most {most} runs in one; the table below has the numbers."
     return (
         f'<svg width="100%" height="{_HEIGHT + 38}" role="img" aria-label="{escape(said)}">'
-        f'<text x="0" y="11" class="t">{words.plural(most, "run")}</text>'
+        f'<text x="0" y="11" class="t">{plural(most, "run")}</text>'
         f'<line x1="0" x2="100%" y1="16.5" y2="16.5" class="grid"/>'
         f'<line x1="0" x2="100%" y1="{_HEIGHT + 16.5}" y2="{_HEIGHT + 16.5}" class="grid"/>'
         f'<svg y="16" width="100%" height="{_HEIGHT}">{bars}</svg>{_axis(name, buckets)}</svg>'
@@ -84,7 +85,7 @@ def _bucket(x: float, room: float, bucket: Bucket, most: int) -> str:
     whole, bad = _HEIGHT * bucket.runs / most, _HEIGHT * bucket.failed / most
     width = min(room * 0.84, 6.0)
     left = x + (room - width) / 2
-    title = f"{words.moment(bucket.began)}: {bucket.failed} of {words.plural(bucket.runs, 'run')} failed"
+    title = f"{words.moment(bucket.began)}: {bucket.failed} of {plural(bucket.runs, 'run')} failed"
     rects = (("ok", _HEIGHT - whole, whole - bad), ("bad", _HEIGHT - bad, bad))
     drawn = "".join(
         f'<rect x="{left:.2f}%" y="{y:.1f}" width="{width:.2f}%" height="{height:.1f}" class="f-{kind}"/>'

@@ -13,13 +13,12 @@ from tracekit_analyzers.reports.html_report.words import (
     moment,
     money,
     number,
-    plural,
     share,
     shortened,
     table,
-    took,
 )
 from tracekit_analyzers.reports.result import Result, primary
+from tracekit_analyzers.reports.text import plural, took
 
 _MOST_GROUPS = 50
 _MOST_TOOLS = 20

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from tracekit.model import RetryAdvice
 from tracekit_analyzers.model import Diagnosis, Evidence, TraceVerdict
 from tracekit_analyzers.reports.html_report import waterfall
-from tracekit_analyzers.reports.html_report.words import block, esc, moment, number, plural, shortened, took
+from tracekit_analyzers.reports.html_report.words import block, esc, moment, shortened
 from tracekit_analyzers.reports.result import primary, without_verdict
 from tracekit_analyzers.reports.steps import DrawnStep, StepTexts
+from tracekit_analyzers.reports.text import kept, plural, took
 
 GLYPHS = {"error": "✗", "killed": "✗", "running": "◐", "waiting": "?", "unknown": "?"}
 _MOST_MESSAGE = 240
@@ -196,17 +197,12 @@ def _point(trace: TraceVerdict) -> str:
     point = trace.resumable
     if point is None:
         return ""
-    kept = [plural(point.kept_calls, "call")]
-    if point.kept_tokens:
-        kept.append(f"{number(point.kept_tokens)} tokens")
-    if point.kept_seconds:
-        kept.append(took(1000 * point.kept_seconds))
     why = "; ".join(f"step {item.seq}: {shortened(item.what, 160)}" for item in point.why_not_later[:3])
     risk = "nothing" if point.risk == "none" else f"{esc(point.risk)} risk"
     later = f'<br><span class="dim">Not later, because of {why}.</span>' if why else ""
     return (
         f'<p class="note point"><span class="strong">Can go on after step {point.seq}</span>: against starting again that keeps '
-        f"{', '.join(kept)}. What may have happened outside since then: {risk}.{later}</p>"
+        f"{kept(point)}. What may have happened outside since then: {risk}.{later}</p>"
     )
 
 

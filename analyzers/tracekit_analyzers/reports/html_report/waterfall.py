@@ -10,7 +10,7 @@ from tracekit_analyzers.model import TraceVerdict
 from tracekit_analyzers.reports.html_report import words
 from tracekit_analyzers.reports.result import primary
 from tracekit_analyzers.reports.steps import DrawnStep
-from tracekit_analyzers.reports.text import visible
+from tracekit_analyzers.reports.text import plural, took, visible
 
 _ROW = 19
 _NAMES = 38
@@ -87,7 +87,7 @@ def picture(trace: TraceVerdict, steps: Sequence[DrawnStep]) -> str:
 
 def _said(trace: TraceVerdict, failed: str | None, cause: str | None, steps: Sequence[DrawnStep]) -> str:
     by_id = {step.step_id: step for step in steps}
-    said = f"Waterfall of {len(steps)} of {words.plural(trace.steps, 'step')}."
+    said = f"Waterfall of {len(steps)} of {plural(trace.steps, 'step')}."
     if failed in by_id:
         said += f" Step {by_id[failed].seq}, {visible(by_id[failed].name)[:60]}, failed."
     if cause in by_id:
@@ -108,7 +108,7 @@ def _name(row: int, step: DrawnStep, depth: int, mark: str) -> str:
     glyph = {"bad": "✗ ", "cause": "◆ "}.get(mark) or (
         f"{_GLYPHS[step.status]} " if step.status in _GLYPHS else ""
     )
-    title = f"{step.seq} {step.kind} {step.name}: {step.status}, {words.took(step.duration_ms)}"
+    title = f"{step.seq} {step.kind} {step.name}: {step.status}, {took(step.duration_ms)}"
     kind = f' class="x-{mark}"' if mark else ""
     return (
         f"<g><title>{words.shortened(title, 200)}</title>"
@@ -117,7 +117,7 @@ def _name(row: int, step: DrawnStep, depth: int, mark: str) -> str:
 
 
 def _gap(row: int, left_out: int) -> str:
-    return f'<text x="2" y="{row * _ROW + 14}" class="t">⋯ {words.plural(left_out, "step")} not drawn</text>'
+    return f'<text x="2" y="{row * _ROW + 14}" class="t">⋯ {plural(left_out, "step")} not drawn</text>'
 
 
 def _bar(row: int, step: DrawnStep, mark: str, spans: Scale | None, order: float, count: int) -> str:
@@ -137,7 +137,7 @@ def _bar(row: int, step: DrawnStep, mark: str, spans: Scale | None, order: float
     if right >= 82 and left < 18:
         # It fills its row: the name tells the time of it.
         return rect
-    return f'{rect}<text x="{at:.2f}%" y="{top + 10}" dx="{away}" text-anchor="{anchor}" class="t">{words.took(step.duration_ms)}</text>'
+    return f'{rect}<text x="{at:.2f}%" y="{top + 10}" dx="{away}" text-anchor="{anchor}" class="t">{took(step.duration_ms)}</text>'
 
 
 def _grid(height: int, spans: Scale | None) -> str:
@@ -149,5 +149,5 @@ def _grid(height: int, spans: Scale | None) -> str:
     total = (spans.last_us - spans.first_us) / 1000
     return (
         f'{lines}<text x="0" y="{height + 13}" class="t">0</text><text x="50%" y="{height + 13}" text-anchor="middle" class="t">'
-        f'{words.took(total / 2)}</text><text x="100%" y="{height + 13}" text-anchor="end" class="t">{words.took(total)}</text>'
+        f'{took(total / 2)}</text><text x="100%" y="{height + 13}" text-anchor="end" class="t">{took(total)}</text>'
     )

@@ -26,22 +26,6 @@ def block(value: str, most: int = 500) -> str:
     return f"<pre>{escape(lines)}{more}</pre>"
 
 
-def took(ms: float | None) -> str:
-    """A time as `850 ms`, `12.3 s`, `4 min 10 s`, `2 h 5 min`, `3 d 4 h`; a dash for none."""
-    if ms is None:
-        return "–"
-    seconds = ms / 1000
-    if seconds < 1:
-        return f"{ms:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    for size, unit, below in ((86_400, "d", "h"), (3_600, "h", "min"), (60, "min", "s")):
-        if seconds >= size:
-            small = {"h": 3_600, "min": 60, "s": 1}[below]
-            return f"{int(seconds // size):,} {unit} {int(seconds % size // small)} {below}"
-    return ""
-
-
 def number(value: int) -> str:
     """*value* with commas between thousands."""
     return f"{value:,}"
@@ -60,11 +44,6 @@ def moment(at: datetime | None, *, seconds: bool = False) -> str:
 def share(part: float, whole: float) -> str:
     """*part* of *whole* in per cent."""
     return f"{100 * part / whole:.1f}\N{NO-BREAK SPACE}%" if whole else "–"
-
-
-def plural(count: int, word: str) -> str:
-    """`1 run`, `2 runs`."""
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def table(heads: Sequence[tuple[str, str]], rows: Sequence[str], *, caption: str, kind: str = "") -> str:
