@@ -81,7 +81,8 @@ WITH heads AS (
       WHEN NOT starts_with(head, '{') AND NOT starts_with(head, '[{') AND opens_with_error(head) THEN 'text'
     END AS shown_by
   FROM inner_fields
-), said AS (
+), said AS MATERIALIZED (
+  -- Left alone the engine keeps `heads`, with all outputs, for the two uses of this.
   SELECT trace_id, step_id, seq, kind, tool_name, status, error_type, error_stack, effect_status, exit_code, shown_by,
     left(CASE
       WHEN shown_by = 'status' THEN
@@ -112,13 +113,18 @@ WITH heads AS (
   LEFT JOIN steps p ON p.trace_id = s.trace_id AND p.step_id = s.parent_step_id
   LEFT JOIN steps o ON o.trace_id = p.trace_id AND o.step_id = p.parent_step_id
   WHERE w.kind = 'tool' AND w.worded = 'process.cancelled' AND NOT stopped_by_person(lower(w.said))
-), by_code AS (
-  -- Wrong arguments of a call that no model wrote are a mistake of the code.
-  SELECT w.trace_id, w.step_id FROM worded_ones w JOIN steps s ON s.trace_id = w.trace_id AND s.step_id = w.step_id
+), wrongly_called AS MATERIALIZED (
+  SELECT w.trace_id, w.step_id, w.seq, w.tool_name FROM worded_ones w JOIN steps s ON s.trace_id = w.trace_id AND s.step_id = w.step_id
   WHERE w.kind = 'tool' AND w.worded = 'parameter.generated' AND wrong_signature(lower(w.said)) AND s.raw IS NULL
     AND NOT EXISTS (SELECT 1 FROM call_pairs c WHERE c.trace_id = w.trace_id AND c.step_id = w.step_id AND c.asked_step IS NOT NULL)
-    AND NOT EXISTS (SELECT 1 FROM steps m WHERE m.trace_id = w.trace_id AND m.kind = 'model' AND m.seq < w.seq
-      AND (contains(coalesce(m.raw, m.output_text), w.tool_name) OR contains(m.asked::VARCHAR, w.tool_name)))
+), by_code AS (
+  -- Wrong arguments of a call that no model wrote are a mistake of the code. A join, with the few calls held in memory: as a NOT
+  -- EXISTS the texts of all model steps of a trace would be, and those of one trace can't be put on disk.
+  SELECT trace_id, step_id FROM wrongly_called
+  EXCEPT
+  SELECT w.trace_id, w.step_id FROM steps m JOIN wrongly_called w ON w.trace_id = m.trace_id
+  WHERE m.kind = 'model' AND m.seq < w.seq
+    AND (contains(coalesce(m.raw, m.output_text), w.tool_name) OR contains(m.asked::VARCHAR, w.tool_name))
 )
 SELECT w.* EXCLUDE (worded), l.time_limit, c.step_id IS NOT NULL AS called_by_code,
   CASE

@@ -15,10 +15,19 @@ CREATE OR REPLACE TEMP MACRO names_object(key, value) AS length(value) BETWEEN 3
 -- Sentences of a text.
 CREATE OR REPLACE TEMP MACRO sentences(said) AS regexp_split_to_array(replace(said, '’', ''''), '[.!?]+(?:\s|$)|[。！？\n]+');
 
+-- Whether a sentence of another language than English says that something was not done.
+CREATE OR REPLACE TEMP MACRO gives_up_elsewhere(said) AS regexp_matches(said,
+  '\b(konnte|kann|konnten|wurde) [^.]{0,80}\bnicht\b|nicht möglich|fehlgeschlagen|gescheitert|impossible d|n''(ai|a|avons|est) pas (pu|réussi|possible)|a échoué|\bno (pude|he podido|se pudo|fue posible|ha sido posible)|ha fallado|não (consegui|foi possível|pude)|non (sono riuscit|è stato possibile|ho potuto)|niet (gelukt|mogelijk)|не удалось|не смог|невозможно|无法|未能|没能|失败|失敗|できませんでした|できない|실패|수 없');
+
 -- Whether a sentence says that something was not done.
 CREATE OR REPLACE TEMP MACRO gives_up(said) AS regexp_matches(said,
-  '\b(could(n''t| not)|can(not|''t| not)|unable|not able|not possible|impossible|failed to|g[ai]v(e|ing) up|without success|unsuccessful(ly)?)\b|\b(did|does)(n''t| not) (work|succeed|go through|complete|finish)|\b(has|have|had|was|were)(n''t| not) (yet )?(been )?(able|sent|made|done|[a-z]{3,}ed)\b'
-  || '|\b(konnte|kann|konnten|wurde) [^.]{0,80}\bnicht\b|nicht möglich|fehlgeschlagen|gescheitert|impossible d|n''(ai|a|avons|est) pas (pu|réussi|possible)|a échoué|\bno (pude|he podido|se pudo|fue posible|ha sido posible)|ha fallado|não (consegui|foi possível|pude)|non (sono riuscit|è stato possibile|ho potuto)|niet (gelukt|mogelijk)|не удалось|не смог|невозможно|无法|未能|没能|失败|失敗|できませんでした|できない|실패|수 없');
+  '\b(could(n''t| not)|can(not|''t| not)|unable|not able|not possible|impossible|failed to|g[ai]v(e|ing) up|without success|unsuccessful(ly)?)\b|\b(did|does)(n''t| not) (work|succeed|go through|complete|finish)|\b(has|have|had|was|were)(n''t| not) (yet )?(been )?(able|sent|made|done|[a-z]{3,}ed)\b')
+  OR gives_up_elsewhere(said);
+
+-- Whether a sentence says that something was not found out: `you can't go wrong with this hotel` says nothing of a look-up.
+CREATE OR REPLACE TEMP MACRO finds_nothing_out(said) AS regexp_matches(said,
+  '\b(unable|failed|not possible|impossible) to\b|(n''t|\bnot) able to\b|\b(could|can|did|do)(n''t|not| not) (yet |currently |be )*(get|got|retriev|fetch|access|load|reach|look|connect|complet|finish|verif|determin|obtain|check|find|open|read|search|query|call|use|run|process|perform|provide)')
+  OR gives_up_elsewhere(said);
 
 -- Whether a sentence says that nobody answered, or not in time.
 CREATE OR REPLACE TEMP MACRO says_away(said) AS regexp_matches(said,
@@ -102,7 +111,7 @@ QUALIFY row_number() OVER (PARTITION BY trace_id, kind ORDER BY seq DESC) = 1;
 -- Whether a sentence, in lower case, says that a call was not made: by a word of the tool's name, or by that nobody answered where
 -- that may be so, or without naming it where nothing else can be meant.
 CREATE OR REPLACE TEMP MACRO tells_of(line, words, changes, may_be_away, last_of_all) AS
-  gives_up(line) AND (len(list_filter(words, lambda word: regexp_matches(line, '\b' || word))) > 0
+  (CASE WHEN changes THEN gives_up(line) ELSE finds_nothing_out(line) END) AND (len(list_filter(words, lambda word: regexp_matches(line, '\b' || word))) > 0
     OR may_be_away AND says_away(line)
     OR (changes OR last_of_all) AND regexp_matches(line, '\b(finish|complete|process|proceed|fulfil|perform|carry out|go through|do (that|this|it|what))'))
   OR changes AND regexp_matches(line, '\bfail(ed|s|ure)?\b') AND len(list_filter(words, lambda word: regexp_matches(line, '\b' || word))) > 0;
