@@ -61,7 +61,9 @@ def _print(found: object) -> None:
             ("reason", found.reason),
             (
                 "recommended",
-                found.recommendation if found.action in ("none", "wait") else f"{found.action}: {found.recommendation}",
+                found.recommendation
+                if found.action in ("none", "wait")
+                else f"{found.action}: {found.recommendation}",
             ),
             ("rule", found.rule_id),
             ("kept", f"{kept}{found.kept_seconds:g} s"),
