@@ -13,14 +13,22 @@ WITH writes AS (
   FROM (SELECT *, lead(step_id) OVER w AS next_step FROM writes WINDOW w AS (PARTITION BY trace_id, tool_name, name ORDER BY seq)) a
   JOIN writes b ON b.trace_id = a.trace_id AND b.step_id = a.next_step AND b.name = a.name
   WHERE a.value <> b.value AND length(a.value) >= 2
+), uses AS (
+  SELECT l.trace_id, l.step_id, l.seq, l.path, l.value FROM leaves l SEMI JOIN replaced r ON r.trace_id = l.trace_id AND r.old = l.value
+  ANTI JOIN writes w ON w.trace_id = l.trace_id AND w.step_id = l.step_id
+  WHERE l.side = 'input'
+), in_order AS (
+  -- The last replacement before each use; a join over all before it would be a product.
+  SELECT *, max(replacing) OVER (PARTITION BY trace_id, value ORDER BY seq, replacing IS NOT NULL) AS r
+  FROM (SELECT trace_id, step_id, seq, path, value, NULL AS replacing FROM uses
+    UNION ALL SELECT trace_id, NULL, second_seq, NULL, old, {'second_seq': second_seq, 'second_step': second_step, 'first_step': first_step,
+      'name': name, 'new': new} FROM replaced)
 )
-SELECT r.trace_id, l.step_id AS failed_step, r.second_step AS cause_step, sure('context.overwritten/state') AS confidence,
+SELECT l.trace_id, l.step_id AS failed_step, l.r.second_step AS cause_step, sure('context.overwritten/state') AS confidence,
   'context.overwritten/state' AS rule,
-  'uses ' || left(r.old, 80) || ', which was replaced under the name ' || left(r.name, 60) || ' by ' || left(r.new, 80) AS message,
-  [fact(r.first_step, 'wrote it under ' || r.name, NULL, r.old), fact(r.second_step, 'wrote another value under the same name', NULL, r.new),
+  'uses ' || left(l.value, 80) || ', which was replaced under the name ' || left(l.r.name, 60) || ' by ' || left(l.r.new, 80) AS message,
+  [fact(l.r.first_step, 'wrote it under ' || l.r.name, NULL, l.value), fact(l.r.second_step, 'wrote another value under the same name', NULL, l.r.new),
    fact(l.step_id, 'still uses the first', replace(l.path, '$', '$.input'), l.value)] AS evidence
-FROM replaced r
-JOIN leaves l ON l.trace_id = r.trace_id AND l.seq > r.second_seq AND l.side = 'input' AND l.value = r.old
-ANTI JOIN writes w ON w.trace_id = l.trace_id AND w.step_id = l.step_id
-QUALIFY row_number() OVER (PARTITION BY r.trace_id, l.step_id ORDER BY r.second_seq DESC, l.path) = 1
-ORDER BY r.trace_id, failed_step;
+FROM in_order l WHERE l.step_id IS NOT NULL AND l.r IS NOT NULL
+QUALIFY row_number() OVER (PARTITION BY l.trace_id, l.step_id ORDER BY l.r.second_seq DESC, l.path) = 1
+ORDER BY l.trace_id, failed_step;

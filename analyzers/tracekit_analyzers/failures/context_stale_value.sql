@@ -7,10 +7,11 @@ WITH latest AS (
 ), from_tool AS (
   SELECT l.*, s.tool_name AS origin_tool, s.input AS origin_input, regexp_extract(l.origin_path, '([^.\[\]"]+)"?$', 1) AS origin_key,
     regexp_replace(l.origin_path, '\.[^.\]]+$', '') AS origin_parent
-  FROM latest l JOIN steps s ON s.trace_id = l.trace_id AND s.step_id = l.origin_step
-  WHERE l.origin_side = 'output' AND s.kind = 'tool'
-    -- A step between source and use is needed; most uses follow at once and are done with here.
-    AND EXISTS (SELECT 1 FROM steps n WHERE n.trace_id = l.trace_id AND n.kind = 'tool' AND n.seq > l.origin_seq AND n.seq < l.seq)
+  FROM latest l JOIN (
+    SELECT trace_id, step_id, tool_name, input, lead(seq) OVER (PARTITION BY trace_id ORDER BY seq) AS next_seq FROM steps WHERE kind = 'tool'
+  ) s ON s.trace_id = l.trace_id AND s.step_id = l.origin_step
+  -- A step between source and use is needed; most uses follow at once and are done with here.
+  WHERE l.origin_side = 'output' AND s.next_seq < l.seq
 ), asked_again AS (
   SELECT f.trace_id, f.step_id, f.path, n.step_id AS newer_step, n.seq AS newer_seq, v.path AS newer_path, v.value AS newer_value
   FROM from_tool f

@@ -5,19 +5,19 @@ WITH writes AS (
   WHERE kind = 'tool' AND finished_at IS NOT NULL AND json_type(input) = 'OBJECT'
     AND (effect_risk IS NOT NULL AND effect_risk <> 'read'
          OR effect_risk IS NULL AND regexp_matches(lower(tool_name), '^(set|write|update|put|save|delete|edit|modify|store)'))
-), pairs AS (
-  SELECT a.trace_id, a.step_id AS first_step, b.step_id AS second_step, a.tool_name, a.input AS first_input, b.input AS second_input
-  FROM writes a JOIN writes b ON b.trace_id = a.trace_id AND b.tool_name = a.tool_name AND b.seq > a.seq
-    AND b.started_at < a.finished_at AND a.started_at < b.finished_at
-  WHERE a.input::VARCHAR <> b.input::VARCHAR
-), same_thing AS (
-  SELECT p.trace_id, p.first_step, p.second_step, any_value(p.tool_name) AS tool_name, min(x.path) AS path, min(x.value) AS value,
-    any_value(p.first_input) AS first_input, any_value(p.second_input) AS second_input
-  FROM pairs p
-  JOIN leaves x ON x.trace_id = p.trace_id AND x.step_id = p.first_step AND x.side = 'input'
-  JOIN leaves y ON y.trace_id = p.trace_id AND y.step_id = p.second_step AND y.side = 'input' AND y.path = x.path AND y.value = x.value
+), things AS (
+  -- One row: a write and a thing that it names. Those of one thing are met block by block: each with some 50 to 100 before it.
+  SELECT w.*, x.path, x.value, row_number() OVER (PARTITION BY w.trace_id, w.tool_name, x.path, x.value ORDER BY w.seq) // 50 AS block
+  FROM writes w JOIN leaves x ON x.trace_id = w.trace_id AND x.step_id = w.step_id AND x.side = 'input'
   WHERE regexp_matches(lower(x.key), '(^|_)(id|key|name|path|file|item|order|user|account|record)$|path$|file')
-  GROUP BY p.trace_id, p.first_step, p.second_step
+), same_thing AS (
+  SELECT b.trace_id, a.step_id AS first_step, b.step_id AS second_step, any_value(b.tool_name) AS tool_name, min(b.path) AS path,
+    min(b.value) AS value, any_value(a.input) AS first_input, any_value(b.input) AS second_input
+  FROM things a JOIN (SELECT *, unnest([block - 1, block]) AS met FROM things) b
+    ON b.trace_id = a.trace_id AND b.tool_name = a.tool_name AND b.path = a.path AND b.value = a.value AND b.met = a.block
+    AND b.seq > a.seq AND b.started_at < a.finished_at AND a.started_at < b.finished_at
+  WHERE a.input::VARCHAR <> b.input::VARCHAR
+  GROUP BY b.trace_id, a.step_id, b.step_id
 )
 SELECT trace_id, second_step AS failed_step, first_step AS cause_step, sure('orchestration.conflict/overlap') AS confidence,
   'orchestration.conflict/overlap' AS rule, 'two overlapping calls of ' || tool_name || ' wrote ' || left(value, 80) AS message,

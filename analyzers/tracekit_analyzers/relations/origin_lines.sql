@@ -1,6 +1,6 @@
 -- One row: an argument of a tool step with the best place where its value was seen before, and what a later answer said there.
 with best as (
-  select *, row_number() over (partition by path order by exact desc, origin_side = 'output' desc, origin_seq desc, origin_path) as choice
+  select *, row_number() over (partition by path order by exact desc, origin_side = 'output' desc, origin_seq desc, origin_path, origin_side desc) as choice
   from origins where step_id = $step
 ), received as (
   select path, value from leaves where step_id = $step and side in ('input', 'user') and type <> 'token'
