@@ -9,6 +9,7 @@ from tracekit_tui.text import Ink, Run
 
 _GLYPHS: dict[str, Run] = {
     "ok": ("✓", "ok"),
+    "ok_but_failed": ("!", "error"),
     "done": ("✓", "ok"),
     "success": ("✓", "ok"),
     "error": ("✗", "error"),
@@ -31,7 +32,13 @@ def glyph(status: str) -> Run:
     return _GLYPHS.get(status, ("·", "dim"))
 
 
+def run_state(status: str, code: str | None) -> str:
+    """The state of a run by its *status* and the class of its verdict: one that ended well may have failed all the same."""
+    return "ok_but_failed" if status == "ok" and code is not None else status
+
+
 _WORDS = {
+    "ok_but_failed": "ended well, and something in it was wrong",
     "pending": "no answer recorded",
     "executed_unknown": "outcome unknown",
     "ok": "ended well",

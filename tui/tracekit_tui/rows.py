@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tracekit_analyzers.views import StepLine, TraceRow
 from tracekit_tui.list import Column, text_column
-from tracekit_tui.marks import age, duration, glyph, ink_of, money
+from tracekit_tui.marks import age, duration, glyph, ink_of, money, run_state
 from tracekit_tui.text import Ink, Run, clip, fit, visible
 
 BRANCH = "│ "
@@ -16,7 +16,7 @@ def trace_columns(marked: set[str]) -> list[Column[TraceRow]]:
     """Columns of the list of traces; *marked* are the ids chosen for a diff."""
 
     def state(row: TraceRow, width: int) -> Sequence[Run]:
-        sign, ink = glyph(row.status)
+        sign, ink = glyph(run_state(row.status, row.code))
         return [("●" if row.trace_id in marked else " ", "accent"), (sign, ink)]
 
     def steps(row: TraceRow, width: int) -> Sequence[Run]:
@@ -26,7 +26,10 @@ def trace_columns(marked: set[str]) -> list[Column[TraceRow]]:
     def failed(row: TraceRow, width: int) -> Sequence[Run]:
         if row.failed_name is None:
             return [("–" if row.status != "running" else "– running", "dim")]
-        return [(f"{row.failed_seq or '?'} ", "dim"), (row.failed_name, ink_of(row.status))]
+        return [
+            (f"{row.failed_seq or '?'} ", "dim"),
+            (row.failed_name, ink_of(run_state(row.status, row.code))),
+        ]
 
     def code(row: TraceRow, width: int) -> Sequence[Run]:
         if row.code is None:

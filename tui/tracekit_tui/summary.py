@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from tracekit_analyzers.model import Diagnosis, TraceVerdict
 from tracekit_analyzers.views import TraceRow
-from tracekit_tui.marks import confidence, counted, duration, glyph, money, state_words
+from tracekit_tui.marks import confidence, counted, duration, glyph, money, run_state, state_words
 from tracekit_tui.text import Line, Run, flow, wrap_words
 
 WORTH = {
     "backoff": "worth trying again after a wait",
     "reprompt": "only a second inference that sees the error can help",
-    "restore": "go back to the step that caused it",
+    "restore": "go on from before the step that caused it",
     "fix_code": "the code or the tool has to change first",
 }
 """What each retry advice means, in a few words."""
@@ -26,9 +26,10 @@ def summary_lines(
         judged: The verdicts are known; False while they are being worked out.
         stored: It is a task of a store whose logs are not open.
     """
-    sign, ink = glyph(row.status)
+    state = run_state(row.status, None if stored else row.code)
+    sign, ink = glyph(state)
     words = [
-        state_words(row.status),
+        state_words(state),
         counted(row.steps, "step"),
         *([duration(row.duration_ms)] if row.duration_ms is not None else []),
         *([f"{row.tokens:,} tokens"] if row.tokens else []),

@@ -14,7 +14,7 @@ from tracekit_tui.details import PLAIN_TABS, TABS, context, head, lineage
 from tracekit_tui.folds import Folds, subtree_end
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList
-from tracekit_tui.marks import counted, duration, glyph, money
+from tracekit_tui.marks import counted, duration, glyph, money, run_state
 from tracekit_tui.rows import step_columns
 from tracekit_tui.text import Line, Run, clip, visible
 from tracekit_tui.textpane import TextPane
@@ -91,7 +91,7 @@ class TraceScreen(ExplorerScreen):
         trace = self.trace
         if trace is None:
             return [(f" {self.trace_id[:8]}", "accent")]
-        sign, ink = glyph(trace.status)
+        sign, ink = glyph(run_state(trace.status, trace.code))
         facts = f"  {counted(trace.steps, 'step')} · {duration(trace.duration_ms)} · {money(trace.cost)}"
         # Long ids and names leave room for what failed where; the name stands in the first line of the tree, too.
         runs: list[Run] = [

@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from tracekit_analyzers.model import Diagnosis, Evidence, TraceVerdict
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList, fixed_page
-from tracekit_tui.marks import confidence, glyph
+from tracekit_tui.marks import confidence, glyph, run_state
 from tracekit_tui.notes import add_note
 from tracekit_tui.reports import verdict_report
 from tracekit_tui.rows import short
@@ -83,7 +83,8 @@ class VerdictScreen(ExplorerScreen):
         verdict = self.verdict
         if verdict is None:
             return [(self.trace_id[:8], "accent")]
-        sign, ink = glyph(verdict.status)
+        code = None if verdict.primary is None else verdict.diagnoses[verdict.primary].code
+        sign, ink = glyph(run_state(verdict.status, code))
         return [
             (f"{sign} ", ink),
             (verdict.task_id or verdict.trace_id[:8], "accent"),

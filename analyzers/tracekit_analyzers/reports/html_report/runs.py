@@ -19,7 +19,7 @@ _MOST_FACTS = 12
 _ADVICE = {
     RetryAdvice.BACKOFF: "worth trying again after a wait",
     RetryAdvice.REPROMPT: "ask the model again and show it the error",
-    RetryAdvice.RESTORE: "go back to the step that caused it",
+    RetryAdvice.RESTORE: "go on from before the step that caused it",
     RetryAdvice.FIX_CODE: "the code between model and tool has to change first",
     RetryAdvice.NONE: "another try is worth nothing",
 }
