@@ -37,8 +37,8 @@ WITH acts AS (
 SELECT c.trace_id AS trace_id, coalesce(e.step_id, c.step_id) AS failed_step, c.step_id AS cause_step,
   sure('output.unfounded/' || CASE WHEN c.by_code THEN 'blind_code' WHEN c.own_words <> '' THEN 'own_words' ELSE 'no_lineage' END) AS confidence,
   'output.unfounded/' || CASE WHEN c.by_code THEN 'blind_code' WHEN c.own_words <> '' THEN 'own_words' ELSE 'no_lineage' END AS rule,
-  CASE WHEN c.by_code THEN 'its code brings in ' || c.code_words || ' words that nothing before had given, and the talk rests on it'
-       ELSE c.names || ' names and ' || c.numbers || ' numbers are stated that nothing before had given, and the talk rests on them' END AS message,
+  CASE WHEN c.by_code THEN 'its code brings in ' || counted(c.code_words, 'word') || ' that nothing before had given, and the talk rests on it'
+       ELSE counted(c.names, 'name') || ' and ' || counted(c.numbers, 'number') || ' are stated that nothing before had given, and the talk rests on them' END AS message,
   list_filter([
     CASE WHEN c.shown IS NOT NULL THEN fact(c.step_id, 'stated here first, with no source', '$.raw', c.shown) END,
     CASE WHEN c.code_words > 0 THEN fact(c.step_id, 'in its code first, with no source', '$.raw', c.code_shown) END,

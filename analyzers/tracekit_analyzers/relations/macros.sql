@@ -90,3 +90,6 @@ create or replace macro path_step(key) as case when regexp_full_match(key, '[A-Z
 -- The members of a JSON object as a list of `key` and `value`, taken apart once; one that has a key twice is gone through key by key.
 create or replace macro members_of(body) as coalesce(map_entries(from_json(body, '"MAP(VARCHAR, JSON)"')),
   list_transform(json_keys(body), lambda key: {'key': key, 'value': json_extract(body, pointer(key))}));
+
+-- A number of things in words: `1 name`, `8 names`.
+create or replace macro counted(many, thing) as many || ' ' || thing || case when many = 1 then '' else 's' end;

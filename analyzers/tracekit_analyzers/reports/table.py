@@ -20,6 +20,7 @@ _LONGEST_NAME = 40
 _ROOM_FOR_WORDS = 40
 """With less room than that beside the other columns, what happened stands on a line of its own."""
 GLYPHS = {"ok": "✓", "error": "✗", "killed": "✗", "running": "◐", "waiting": "?", "unknown": "?"}
+_FAILED_WELL = "!"
 _COLOURS = {
     "ok": text.GREEN,
     "error": text.RED,
@@ -31,6 +32,8 @@ _COLOURS = {
 _SHOWN_BAD = 10
 _SHOWN_GROUPS = 10
 _SHOWN_WAITING = 10
+_SHOWN_RUNS = 200
+"""Lines of runs on a terminal; what is piped on is whole."""
 _MANY_TRACES = 50
 """From here on a person needs to see what is alike, not only each failure by itself."""
 
@@ -50,8 +53,13 @@ def _lines(result: Result, *, colours: bool) -> Iterator[str]:
     told = [trace for trace in result.traces if trace.primary is not None or trace.status != "ok"]
     if told:
         length = text.unique_length(trace.trace_id for trace in result.traces)
-        rows = [_row(trace, length) for trace in told]
-        yield from _grid(rows, [trace.status for trace in told], colours=colours)
+        shown = told if text.terminal_columns() is None else told[:_SHOWN_RUNS]
+        rows = [_row(trace, length) for trace in shown]
+        yield from _grid(rows, [trace.status for trace in shown], colours=colours)
+        if len(told) > len(shown):
+            yield f"{len(told) - len(shown):,} more runs: --table runs"
+        if any(row[0] == _FAILED_WELL for row in rows):
+            yield f"{_FAILED_WELL} ended well, and something in it was wrong"
         yield ""
     yield from _groups(result)
     yield from _sums(result)
@@ -93,7 +101,7 @@ def _cells(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _row(trace: TraceVerdict, length: int) -> list[str]:
     found = primary(trace)
     cells = [
-        GLYPHS.get(trace.status, "?") if found is None or trace.status != "ok" else "!",
+        GLYPHS.get(trace.status, "?") if found is None or trace.status != "ok" else _FAILED_WELL,
         trace.trace_id[:length],
         text.cut(text.visible(trace.task_id or trace.name), _LONGEST_NAME),
         str(trace.steps),
@@ -176,7 +184,7 @@ def _sums(result: Result) -> Iterator[str]:
     yield from _waiting(result)
     if codes:
         ordered = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
-        yield "found: " + ", ".join(f"{code} {count}" for code, count in ordered)
+        yield "found, also what was got over: " + ", ".join(f"{code} {count}" for code, count in ordered)
     yield from _damage(result)
     if result.skipped:
         named = ", ".join(text.visible(name) for name in result.skipped[:5])

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 
 from tracekit_analyzers.model import Diagnosis, Evidence, TraceVerdict
+from tracekit_analyzers.reports.text import kept
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList, fixed_page
 from tracekit_tui.marks import confidence, glyph, run_state
@@ -191,7 +192,7 @@ def _resumable_lines(verdict: TraceVerdict) -> list[VerdictLine]:
     point = verdict.resumable
     if point is None:
         return []
-    saved = f"keeps {point.kept_calls} calls, {point.kept_tokens:,} tokens, {point.kept_seconds:.1f}s · risk {point.risk}"
+    saved = f"keeps {kept(point)} · risk {point.risk}"
     lines = [
         VerdictLine(
             (("↻ may go on after step ", "ok"), (str(point.seq), "strong"), (f"  {saved}", "dim")), point.step
