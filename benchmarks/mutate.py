@@ -22,10 +22,10 @@ import plant_chat
 import plant_log
 from clean_runs import CleanRun, from_corpus, ours
 
-from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.model import Diagnosis, InputFile, TraceVerdict
 from tracekit_analyzers.readers.openai_chat import READER
+from tracekit_analyzers.reading.damage import Damage
 
 NOTHING = "(none)"
 

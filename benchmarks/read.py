@@ -136,7 +136,7 @@ def bare_polars(path: str) -> Any:
 
 
 def query(path: str) -> Any:
-    from tracekit_analyzers import quick
+    from tracekit_analyzers.shortcuts import quick
 
     answer = quick.answer([path], SUMMED.format("steps"), reader=None, limit=1000)
     return None if answer is None else len(answer.table.rows)
@@ -153,8 +153,8 @@ def diagnosis(path: str) -> Any:
 NEEDED = {
     "duckdb bare": "duckdb",
     "polars bare": "polars",
-    "first query": "tracekit_analyzers.quick",
-    "second query": "tracekit_analyzers.quick",
+    "first query": "tracekit_analyzers.shortcuts.quick",
+    "second query": "tracekit_analyzers.shortcuts.quick",
     "diagnosis": "tracekit_analyzers.engine",
 }
 """What each method imports, which is not measured."""

@@ -175,6 +175,8 @@ class Log:
     lines: int = 0
     bad: int = 0
     lost: int = 0
+    drops: int = 0
+    """Lines that tell of lost ones; analysis lists each with the damage."""
     """Lines that could not be written, as the log tells itself."""
     steps: set[str] = field(default_factory=set)
 
@@ -196,6 +198,7 @@ class Log:
             return
         if record["record"] == "drops":
             self.lost += record["count"]
+            self.drops += 1
         if record["record"] == "step":
             self.steps.add(record["step_id"])
 
@@ -228,8 +231,11 @@ def read_log(traces: Path, states: Sequence[TaskState], full_ms: Sequence[tuple[
         return verdict
     report = json.loads(run.stdout)["summary"]
     verdict.counts |= {"traces analysed": report["traces"], "diagnoses": report["by_code"]}
-    if report["damage"]["bad_count"] != log.bad:
-        verdict.broken.append(f"{log.bad} lines are damaged, analyze tells {report['damage']['bad_count']}")
+    told = report["damage"]["bad_count"], report["damage"]["lost"]
+    if told != (log.bad + log.drops, log.lost):
+        verdict.broken.append(
+            f"{log.bad} lines are damaged, {log.drops} tell of {log.lost} lost ones; analyze tells {told[0]} and {told[1]}"
+        )
     return verdict
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tracekit_analyzers.engine import Engine
     from tracekit_analyzers.findings import Findings, analyze
-    from tracekit_analyzers.judging import Judge, JudgedRun, JudgedStep, Opinion
     from tracekit_analyzers.model import (
         BadLine,
         DamageReport,
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
         TraceVerdict,
     )
     from tracekit_analyzers.session import Session
+    from tracekit_analyzers.verdicts.judging import Judge, JudgedRun, JudgedStep, Opinion
     from tracekit_analyzers.views import (
         Analysis,
         MessageLine,
@@ -47,11 +47,11 @@ else:
             "FailureClass": "tracekit_analyzers.model",
             "Findings": "tracekit_analyzers.findings",
             "InputFile": "tracekit_analyzers.model",
-            "Judge": "tracekit_analyzers.judging",
-            "JudgedRun": "tracekit_analyzers.judging",
-            "JudgedStep": "tracekit_analyzers.judging",
+            "Judge": "tracekit_analyzers.verdicts.judging",
+            "JudgedRun": "tracekit_analyzers.verdicts.judging",
+            "JudgedStep": "tracekit_analyzers.verdicts.judging",
             "MessageLine": "tracekit_analyzers.views",
-            "Opinion": "tracekit_analyzers.judging",
+            "Opinion": "tracekit_analyzers.verdicts.judging",
             "OriginLine": "tracekit_analyzers.views",
             "Page": "tracekit_analyzers.views",
             "Progress": "tracekit_analyzers.views",

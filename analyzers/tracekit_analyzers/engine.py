@@ -9,13 +9,13 @@ from pathlib import Path
 import duckdb
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import database, facts, files, fold
-from tracekit_analyzers.damage import Damage
-from tracekit_analyzers.diagnose import Diagnosing
-from tracekit_analyzers.ingest import Ingest, Tell, nothing_read
 from tracekit_analyzers.model import TraceVerdict
-from tracekit_analyzers.relate import Relations, store_verdicts
-from tracekit_analyzers.relations import statement
+from tracekit_analyzers.reading import database, files, fold
+from tracekit_analyzers.reading.damage import Damage
+from tracekit_analyzers.reading.ingest import Ingest, Tell, nothing_read
+from tracekit_analyzers.relations import facts, statement
+from tracekit_analyzers.relations.relate import Relations, store_verdicts
+from tracekit_analyzers.verdicts.diagnose import Diagnosing
 from tracekit_analyzers.views import Progress
 
 

@@ -12,12 +12,14 @@ from tempfile import TemporaryDirectory
 import polars
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import console, groups, tables
+from tracekit_analyzers import tables
+from tracekit_analyzers.asking import console
 from tracekit_analyzers.engine import Engine
-from tracekit_analyzers.judging import Judge
 from tracekit_analyzers.model import TraceVerdict
 from tracekit_analyzers.reports import FORMATS, form_by_name, one_table, writer
 from tracekit_analyzers.reports.result import Result, of
+from tracekit_analyzers.verdicts import groups
+from tracekit_analyzers.verdicts.judging import Judge
 
 Paths = str | PathLike[str] | Sequence[str | PathLike[str]]
 
@@ -36,7 +38,7 @@ def analyze(
         paths: A file, folder or pattern, or several of them.
         reader: Name of the reader for all files; by default each file is asked which format it is.
         baseline: An earlier JSON report, or logs: `groups` then says what is `new`.
-        judge: Asked about the runs that the rules leave open (`tracekit_analyzers.judging`).
+        judge: Asked about the runs that the rules leave open (`tracekit_analyzers.verdicts.judging`).
 
     Raises:
         TracekitError: `input.*` for what can't be read, `reader.unknown`, `baseline.too_old`.

@@ -11,16 +11,18 @@ from typing import Any
 
 import duckdb
 
-from tracekit_analyzers import console, database, filtering, increment, relate, rows, tree
-from tracekit_analyzers.alignment import AlignStep
+from tracekit_analyzers.asking import console, filtering, rows, tree
 from tracekit_analyzers.engine import Engine, silent
-from tracekit_analyzers.glance import Glance
-from tracekit_analyzers.groups import Group, Grouped, grouped
-from tracekit_analyzers.growth import MustReadAll, Watch
-from tracekit_analyzers.liveness import any_held
+from tracekit_analyzers.growing import increment
+from tracekit_analyzers.growing.growth import MustReadAll, Watch
+from tracekit_analyzers.growing.preview import Preview
 from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, TraceVerdict
-from tracekit_analyzers.preview import Preview
-from tracekit_analyzers.relations import statement
+from tracekit_analyzers.reading import database
+from tracekit_analyzers.reading.liveness import any_held
+from tracekit_analyzers.relations import relate, statement
+from tracekit_analyzers.shortcuts.glance import Glance
+from tracekit_analyzers.verdicts.alignment import AlignStep
+from tracekit_analyzers.verdicts.groups import Group, Grouped, grouped
 from tracekit_analyzers.views import (
     MessageLine,
     OriginLine,

@@ -13,8 +13,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
-from tracekit_analyzers.groups import Group
 from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, Source, TraceVerdict
+from tracekit_analyzers.verdicts.groups import Group
 
 T = TypeVar("T")
 

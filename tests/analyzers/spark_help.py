@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tracekit_analyzers.engine import Engine
-from tracekit_analyzers.judging import JudgedRun, Opinion
 from tracekit_analyzers.reports import as_json, result
+from tracekit_analyzers.verdicts.judging import JudgedRun, Opinion
 
 Report = dict[str, Any]
 

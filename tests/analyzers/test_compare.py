@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tracekit_analyzers.compare import differences
+from tracekit_analyzers.verdicts.compare import differences
 
 
 def decimal(text: str) -> dict[str, object]:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tracekit.cli import main
-from tracekit_analyzers import alignment
-from tracekit_analyzers.alignment import AlignStep, align, first_divergence
 from tracekit_analyzers.reports import text
+from tracekit_analyzers.verdicts import alignment
+from tracekit_analyzers.verdicts.alignment import AlignStep, align, first_divergence
 
 
 def step(seq: int, name: str, asked: str | None = None, said: str | None = None, **more: Any) -> AlignStep:

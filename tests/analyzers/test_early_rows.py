@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tracekit_analyzers import glance
-from tracekit_analyzers.glance import Glance
 from tracekit_analyzers.session import Session
+from tracekit_analyzers.shortcuts import glance
+from tracekit_analyzers.shortcuts.glance import Glance
 from tracekit_analyzers.views import Progress
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tracekit_analyzers import fold
 from tracekit_analyzers.engine import Engine
+from tracekit_analyzers.reading import fold
 
 TRACES, STEPS, AT_ONCE = 60, 6, 4
 SAID = "select * exclude (bucket) from log.steps order by trace_id, seq"
@@ -64,7 +64,7 @@ def test_buckets_give_the_rows_and_verdicts_of_one_piece_in_the_order_of_the_log
 ) -> None:
     with Engine([logs]) as whole, Engine([logs]) as parts:
         whole.load()
-        monkeypatch.setattr("tracekit_analyzers.fold.BUCKET_STEPS", 100)
+        monkeypatch.setattr("tracekit_analyzers.reading.fold.BUCKET_STEPS", 100)
         parts.load()
 
         assert (whole.buckets, parts.buckets) == (1, 8)
@@ -87,8 +87,8 @@ def test_the_ranges_of_the_buckets_hold_each_line_about_once(
         ranges.append((first_line, last_line))
         fold_bucket(con, bucket, first_line, last_line)
 
-    monkeypatch.setattr("tracekit_analyzers.fold.BUCKET_STEPS", 100)
-    monkeypatch.setattr("tracekit_analyzers.fold._fold_bucket", noting)
+    monkeypatch.setattr("tracekit_analyzers.reading.fold.BUCKET_STEPS", 100)
+    monkeypatch.setattr("tracekit_analyzers.reading.fold._fold_bucket", noting)
     with Engine([logs], diagnose=False) as engine:
         engine.load()
     lines = TRACES * STEPS * 2 + TRACES

@@ -12,8 +12,8 @@ import pytest
 from tracekit.cli import main
 from tracekit.cli.command import Exit
 from tracekit.errors import TracekitError
-from tracekit_analyzers import narrow, quick
 from tracekit_analyzers.session import Session
+from tracekit_analyzers.shortcuts import narrow, quick
 
 SAMPLES = [
     str(path)

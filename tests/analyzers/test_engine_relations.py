@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import database
 from tracekit_analyzers.engine import Engine
+from tracekit_analyzers.reading import database
 
 Record = dict[str, Any]
 TRACE = "ab" * 16
@@ -418,7 +418,7 @@ def test_large_logs_are_diagnosed_bucket_by_bucket_with_the_same_result(
                 out.write(json.dumps(record) + "\n")
     with Engine([path]) as whole:
         whole.load()
-        monkeypatch.setattr("tracekit_analyzers.fold.BUCKET_STEPS", 30)
+        monkeypatch.setattr("tracekit_analyzers.reading.fold.BUCKET_STEPS", 30)
         with Engine([path]) as parts:
             parts.load()
 

@@ -13,7 +13,7 @@ import pytest
 from tests.analyzers.test_html_report import clean, run
 from tests.docs.pages import blocks
 from tracekit.cli import main
-from tracekit_analyzers import plugins
+from tracekit_analyzers.reading import plugins
 
 WORKFLOW = next(block.text for block in blocks("docs/analysis.md") if block.language == "yaml")
 TORN = '{"record": "step", "trace_id": "to'

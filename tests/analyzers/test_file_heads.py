@@ -6,7 +6,7 @@ import gzip
 import io
 from pathlib import Path
 
-from tracekit_analyzers import files
+from tracekit_analyzers.reading import files
 
 LINE = b'{"record":"step","trace_id":"t","step_id":"s"}\n'
 

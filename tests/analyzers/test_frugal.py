@@ -9,8 +9,8 @@ import duckdb
 import pytest
 
 from tests.analyzers.one_trace import write_one_trace
-from tracekit_analyzers import frugal
 from tracekit_analyzers.engine import Engine
+from tracekit_analyzers.relations import frugal
 from tracekit_analyzers.reports import as_json, result
 
 RELATIONS = ("steps", "messages", "call_pairs", "context_changes", "leaves", "origins", "cleanliness")

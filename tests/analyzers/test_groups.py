@@ -10,11 +10,11 @@ import pytest
 
 from tracekit.errors import TracekitError
 from tracekit_analyzers.engine import Engine
-from tracekit_analyzers.groups import groups, read_baseline, wording
-from tracekit_analyzers.judging import JudgedRun, Opinion, named
 from tracekit_analyzers.reports import writer
 from tracekit_analyzers.reports.result import matching, of
 from tracekit_analyzers.session import Session
+from tracekit_analyzers.verdicts.groups import groups, read_baseline, wording
+from tracekit_analyzers.verdicts.judging import JudgedRun, Opinion, named
 
 
 def refused(n: int, *, tool: str = "pay", says: str = "account {n} is closed") -> list[dict[str, Any]]:

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tracekit_analyzers import fold, increment
 from tracekit_analyzers import session as sessions
 from tracekit_analyzers.engine import Engine
+from tracekit_analyzers.growing import increment
+from tracekit_analyzers.reading import fold
 from tracekit_analyzers.session import Session
 
 SAMPLES = Path(__file__).parents[2] / "sample_traces"

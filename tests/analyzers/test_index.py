@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.analyzers.test_engine_quick import write
-from tracekit_analyzers import files, index, quick
+from tracekit_analyzers.reading import files
 from tracekit_analyzers.session import Session
+from tracekit_analyzers.shortcuts import index, quick
 
 COUNTS = (
     "select tool_name, status, count(*) as n, max(duration_ms) as m from steps group by all order by 1, 2"

@@ -11,12 +11,12 @@ import pytest
 
 from tests.analyzers.case_log import PROCESS, trace_of, write
 from tracekit.cli import main
-from tracekit_analyzers import database
-from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.engine import Engine, silent
 from tracekit_analyzers.failures._load import confidences
-from tracekit_analyzers.ingest import Ingest
 from tracekit_analyzers.model import Diagnosis, InputFile
+from tracekit_analyzers.reading import database
+from tracekit_analyzers.reading.damage import Damage
+from tracekit_analyzers.reading.ingest import Ingest
 from tracekit_analyzers.session import Session
 
 CASES = Path(__file__).parent / "cases"

@@ -10,7 +10,7 @@ import pytest
 
 from tests.analyzers.test_groups import clean, refused, write
 from tracekit.errors import TracekitError
-from tracekit_analyzers import exports
+from tracekit_analyzers.converting import exports
 from tracekit_analyzers.engine import Engine
 
 Seen = list[tuple[str, str, str, list[tuple[str, int | None, str | None]]]]

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tracekit_analyzers import database, ingest, piecewise, scanning
-from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.engine import silent
 from tracekit_analyzers.model import BadLine, InputFile
+from tracekit_analyzers.reading import database, ingest, piecewise, scanning
+from tracekit_analyzers.reading.damage import Damage
 
 NAMED = "select * exclude (source), cast(source ->> '$.line' as bigint) as line from lines order by rowid"
 

@@ -11,7 +11,7 @@ import orjson
 import pytest
 
 from tests.analyzers.readers_help import corpus, input_file, read, steps
-from tracekit_analyzers.registry import choose
+from tracekit_analyzers.reading.registry import choose
 
 NOT_LOGS = {
     "README.md",

@@ -16,7 +16,7 @@ from tests.analyzers.readers_help import input_file, read, steps
 from tests.analyzers.readers_samples import CHAT, SAMPLES, UUID
 from tracekit_analyzers.readers import all_readers, inspect_ai, langgraph, tapeagents_sqlite
 from tracekit_analyzers.readers._msgpack import unpack
-from tracekit_analyzers.registry import choose
+from tracekit_analyzers.reading.registry import choose
 
 BY_NAME = {reader.name: reader for reader in all_readers()}
 

@@ -15,7 +15,7 @@ from tests.analyzers.readers_help import Damage, input_file, read, steps
 from tests.analyzers.readers_samples import SAMPLES
 from tracekit_analyzers.model import Reader
 from tracekit_analyzers.readers import all_readers
-from tracekit_analyzers.registry import choose
+from tracekit_analyzers.reading.registry import choose
 
 BY_NAME = {reader.name: reader for reader in all_readers()}
 WRONG = (None, 7, "text", [], {}, [None], True)

@@ -17,7 +17,7 @@ from tracekit_analyzers.readers import (
     gemini_cli,
     openclaw,
 )
-from tracekit_analyzers.registry import choose
+from tracekit_analyzers.reading.registry import choose
 from tracekit_analyzers.session import Session
 
 

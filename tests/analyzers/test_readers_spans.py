@@ -21,7 +21,7 @@ from tracekit_analyzers.readers import (
     phoenix,
     span_samples,
 )
-from tracekit_analyzers.registry import choose
+from tracekit_analyzers.reading.registry import choose
 
 TRACE, ROOT, CALL = "5b8efff798038103d269b633813fc60c", "eee19b7ec3c1b173", "eee19b7ec3c1b174"
 

@@ -17,8 +17,8 @@ from tests.analyzers.spark_log import write_log
 from tests.analyzers.webhdfs import serving
 from tracekit.cli import main
 from tracekit.errors import TracekitError
-from tracekit_analyzers import judging
 from tracekit_analyzers.spark.cluster import analyze
+from tracekit_analyzers.verdicts import judging
 
 spark_help.skip_without_spark()
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tracekit.model import RetryAdvice
-from tracekit_analyzers.judging import JudgedStep
 from tracekit_analyzers.model import Diagnosis, Evidence, Resumable, Source, TraceVerdict
+from tracekit_analyzers.verdicts.judging import JudgedStep
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed: make spark")
 

@@ -14,9 +14,9 @@ from xml.etree import ElementTree
 import pytest
 
 from tracekit_analyzers.engine import Engine
-from tracekit_analyzers.judging import is_open
 from tracekit_analyzers.reports import as_json, as_junit, table
 from tracekit_analyzers.reports.result import Result, of
+from tracekit_analyzers.verdicts.judging import is_open
 
 AGENT = """
 import http.client, sys

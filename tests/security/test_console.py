@@ -11,8 +11,10 @@ import orjson
 import pytest
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import console, database, quick
+from tracekit_analyzers.asking import console
+from tracekit_analyzers.reading import database
 from tracekit_analyzers.session import Session
+from tracekit_analyzers.shortcuts import quick
 
 LINE = {
     "record": "step",

@@ -13,8 +13,9 @@ import pytest
 
 from tracekit.cli import main
 from tracekit.store import open_store, shown_url
-from tracekit_analyzers import files, index
+from tracekit_analyzers.reading import files
 from tracekit_analyzers.session import Session
+from tracekit_analyzers.shortcuts import index
 
 NAMES = (
     b"new\nline.jsonl", b"esc\x1b]0;pwned\x07.jsonl", b"[markup].jsonl", b"no\xff\xfeutf8.jsonl", b"star*.jsonl", b"starred.jsonl",

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from tests.analyzers.readers_help import Damage, input_file
-from tracekit_analyzers import nesting
-from tracekit_analyzers.damage import examine
 from tracekit_analyzers.readers import _bounds, _source, _sqlite, native
 from tracekit_analyzers.readers._zip import json_entries
+from tracekit_analyzers.reading import nesting
+from tracekit_analyzers.reading.damage import examine
 from tracekit_analyzers.session import Session
 
 GOOD = {

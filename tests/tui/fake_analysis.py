@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from tracekit.model import RetryAdvice
-from tracekit_analyzers.groups import Group
 from tracekit_analyzers.model import BadLine, Diagnosis, Evidence, Resumable, Source, TraceVerdict
+from tracekit_analyzers.verdicts.groups import Group
 from tracekit_analyzers.views import (
     Difference,
     MessageLine,

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests.tui.driving import press, screen_text
-from tracekit_analyzers import glance
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.session import Session
+from tracekit_analyzers.shortcuts import glance
 from tracekit_tui.app import Explorer
 from tracekit_tui.controller import open_controller
 from tracekit_tui.list import VirtualList

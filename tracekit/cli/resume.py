@@ -44,6 +44,7 @@ def run_task(task_id: str, options: argparse.Namespace) -> int:
     """Resume *task_id* here, print its result as JSON, and turn the agent's own exception into words."""
     import tracekit
     from tracekit.durable.api import resume
+    from tracekit.durable.errors_stored import safe_text
     from tracekit.durable.life import OWN_ENDINGS
     from tracekit.errors import RequiresReview, TracekitError
 
@@ -54,7 +55,7 @@ def run_task(task_id: str, options: argparse.Namespace) -> int:
         raise
     except (Exception, *OWN_ENDINGS) as error:
         say(
-            f"tracekit: task {task_id} ended with {type(error).__module__}.{type(error).__qualname__}: {error}"
+            f"tracekit: task {task_id} ended with {type(error).__module__}.{type(error).__qualname__}: {safe_text(error)}"
         )
         say(f"tracekit: see `tracekit plan {task_id}`; resume it again once the cause is put right")
         return Exit.FAILURES

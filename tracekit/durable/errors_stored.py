@@ -47,12 +47,45 @@ def error_from_json(text: str) -> Exception:
     cls = _find(module, name)
     if cls is None:
         return ReplayedError(stored["type"].replace(":", "."), message)
-    made: Exception = cls.__new__(cls)
-    made.args = tuple(stored.get("args", (message,)))
+    made = _made(cls, stored)
+    return made if _speaks_as_before(made, message) else _made(_calm(cls, message), stored)
+
+
+def _made(cls: type[Exception], stored: dict[str, Any]) -> Exception:
+    made = cls.__new__(cls)
+    made.args = tuple(stored.get("args", (stored.get("message", ""),)))
     if "code" in stored:
         with contextlib.suppress(AttributeError):  # a read-only property: the class computes it
             made.code = stored["code"]  # type: ignore[attr-defined]  # only of classes that have it
     return made
+
+
+def _speaks_as_before(error: Exception, message: str) -> bool:
+    """Whether *error* has its recorded text, and can be asked for what it lacks; without `__init__` some classes can't."""
+    try:
+        return str(error) == message and not hasattr(error, "__tracekit_no_such_thing__")
+    except Exception:
+        return False
+
+
+def _calm(cls: type[Exception], message: str) -> type[Exception]:
+    """*cls* as it is caught, such as `urllib.error.HTTPError`, with the recorded message for its text."""
+
+    def text(self: Exception) -> str:
+        return message
+
+    def lacks(self: Exception, name: str) -> Any:
+        raise AttributeError(
+            f"{cls.__qualname__} of an earlier attempt has no {name!r}: only its text was recorded"
+        )
+
+    same = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__str__": text,
+        "__getattr__": lacks,
+    }
+    return type(cls.__name__, (cls,), same)
 
 
 def _find(module: str, qualified_name: str) -> type[Exception] | None:

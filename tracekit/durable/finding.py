@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from tracekit.durable.errors_stored import safe_text
 from tracekit.durable.task import Task, registered_task, registered_tasks
 from tracekit.errors import TracekitError
 from tracekit.modules import file_of, is_script, load_script
@@ -51,7 +52,7 @@ def _app_failed(app: str, error: BaseException) -> TracekitError:
     where = f" at {frames[-1].filename}:{frames[-1].lineno}" if frames else ""
     return TracekitError(
         "task.app_failed",
-        f"{app} could not be loaded: {type(error).__name__}: {error}{where}; set what it needs, and keep what it does "
+        f"{app} could not be loaded: {type(error).__name__}: {safe_text(error)}{where}; set what it needs, and keep what it does "
         "under `if __name__ == '__main__':`",
     )
 

@@ -16,7 +16,7 @@ import orjson
 from tracekit.arguments import BadArguments
 from tracekit.durable.attempts import STOPS
 from tracekit.durable.decide import Action, Facts
-from tracekit.durable.errors_stored import error_to_json
+from tracekit.durable.errors_stored import error_to_json, safe_text
 from tracekit.durable.journal import is_finished
 from tracekit.durable.limit_checks import ask_about_limit
 from tracekit.durable.reply import tool_message
@@ -98,7 +98,7 @@ def _failed(session: Session, place: str, call: ToolCall, tool: Tool[Any, Any], 
     kind = "read" if tool.policy.risk == "none" else "effect"
     verdict = session.table.decide(Facts(failure_class, kind, tool.policy.risk, session.work_done()))
     if verdict.action is Action.REPROMPT:
-        return Settled(call, place, f"Error: {error}", is_error=True)
+        return Settled(call, place, f"Error: {safe_text(error)}", is_error=True)
     return Settled(call, place, error=error)
 
 
@@ -122,7 +122,7 @@ def _refused(session: Session, place: str, call: ToolCall, error: BadArguments) 
             session, place, "limit.reinfers", f"{call.name} got bad arguments {reinfers} times in a row"
         )
         session.reinfers[call.name] = 0
-    return Settled(call, place, f"Error: {error}", is_error=True)
+    return Settled(call, place, f"Error: {safe_text(error)}", is_error=True)
 
 
 def _record_refusal(

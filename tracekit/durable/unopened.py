@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import orjson
 
+from tracekit.durable.errors_stored import safe_text
 from tracekit.durable.owning import Ownership
 from tracekit.durable.session import event, now_ms
 from tracekit.errors import TracekitError
@@ -20,7 +21,7 @@ REASON = "task.unopened"
 
 def lay_aside(owner: Ownership, lease: Lease, error: Exception) -> None:
     """Put the question and give the lease back; where even that can't be written, only give the lease back."""
-    review = _question(lease, f"{type(error).__name__}: {error}")
+    review = _question(lease, f"{type(error).__name__}: {safe_text(error)}")
     writes = (
         InsertReview(review),
         UpdateTask({"status": TaskStatus.REQUIRES_REVIEW}),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeVar
 
+from tracekit.durable.errors_stored import safe_text
 from tracekit.durable.finding import find_task, known_names, load_app
 from tracekit.durable.life import OWN_ENDINGS
 from tracekit.durable.owning import LEASE_S, Ownership, ownership
@@ -116,7 +117,7 @@ class Worker:
                 owner.give_back(lease)
                 raise
             lay_aside(owner, lease, error)
-            return Outcome(lease.task_id, "review", f"it could not be opened: {error}")
+            return Outcome(lease.task_id, "review", f"it could not be opened: {safe_text(error)}")
         try:
             task.run_session(owner, session)
         except (RequiresReview, Divergence) as error:
@@ -127,7 +128,7 @@ class Worker:
             return Outcome(lease.task_id, "ended", str(error))
         except (Exception, *OWN_ENDINGS) as error:
             # The agent's own; it is recorded and waits for a person, and the next task is none of its business.
-            return Outcome(lease.task_id, "failed", f"{type(error).__name__}: {error}")
+            return Outcome(lease.task_id, "failed", f"{type(error).__name__}: {safe_text(error)}")
         return Outcome(lease.task_id, "done")
 
     @staticmethod

@@ -11,7 +11,7 @@ from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.store.contract import Store, TaskRow
 from tracekit.store.liveness import survey
-from tracekit_analyzers import filtering
+from tracekit_analyzers.asking import filtering
 from tracekit_analyzers.model import Source
 from tracekit_analyzers.views import Page, TraceRow
 

@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tracekit.cli.command import Command, Exit, UsageError
-from tracekit_analyzers import judging, tables
+from tracekit_analyzers import tables
 from tracekit_analyzers.commands.loading import add_paths, meant
 from tracekit_analyzers.commands.progress import Bar
 from tracekit_analyzers.engine import Engine
-from tracekit_analyzers.groups import read_baseline
 from tracekit_analyzers.reports import BY_END, FORMATS, form_by_name, one_table, writer
 from tracekit_analyzers.reports.result import Result, matching, of
+from tracekit_analyzers.verdicts import judging
+from tracekit_analyzers.verdicts.groups import read_baseline
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

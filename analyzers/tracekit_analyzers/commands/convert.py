@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tracekit.cli.command import Command, Exit, UsageError
-from tracekit_analyzers import exports
 from tracekit_analyzers.commands.loading import add_reader
+from tracekit_analyzers.converting import exports
 
 _BY_END = {".jsonl": "native", ".otlp.jsonl": "otlp", ".parquet": "parquet"}
 _WRITERS: dict[str, Callable[[exports.Job], exports.Outcome]] = {

@@ -14,11 +14,11 @@ import orjson
 
 from tracekit.cli.command import Command, Exit, UsageError
 from tracekit.model import ANALYSIS_SCHEMA
-from tracekit_analyzers.alignment import AlignStep, Pair, align, first_divergence
 from tracekit_analyzers.commands.loading import add_paths, chosen, opened
-from tracekit_analyzers.compare import differences
 from tracekit_analyzers.reports import text
 from tracekit_analyzers.session import Session
+from tracekit_analyzers.verdicts.alignment import AlignStep, Pair, align, first_divergence
+from tracekit_analyzers.verdicts.compare import differences
 from tracekit_analyzers.views import Difference, TraceRow
 
 _SIGNS = {"same": "=", "input": "≠", "output": "≠", "status": "≠", "only_left": "<", "only_right": ">"}

@@ -11,10 +11,10 @@ import orjson
 
 from tracekit.cli.command import Command, Exit, UsageError
 from tracekit.errors import TracekitError
-from tracekit_analyzers import quick
 from tracekit_analyzers.commands.loading import add_reader, opened
 from tracekit_analyzers.reports import one_table
 from tracekit_analyzers.reports.as_csv import safe
+from tracekit_analyzers.shortcuts import quick
 from tracekit_analyzers.views import Table
 
 _AFTER_DIAGNOSIS = ("diagnoses", "trace_rows")

@@ -9,7 +9,6 @@ a class are `trace_id, failed_step, cause_step, confidence, rule, message, evide
 
 from __future__ import annotations
 
-from tracekit_analyzers import plugins
 from tracekit_analyzers.failures import (
     context_dangling,
     context_missing_result,
@@ -50,6 +49,7 @@ from tracekit_analyzers.failures import (
 )
 from tracekit_analyzers.failures._load import prelude
 from tracekit_analyzers.model import FailureClass
+from tracekit_analyzers.reading import plugins
 
 PRELUDE: tuple[str, ...] = prelude()
 

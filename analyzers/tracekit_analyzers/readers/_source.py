@@ -12,9 +12,9 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from tracekit_analyzers.damage import examine
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._bounds import LONGEST_VALUE, Unpacked, bounded_lines, loads
+from tracekit_analyzers.reading.damage import examine
 
 _CHUNK_CHARACTERS = 1 << 20
 _AFTER_NUMBER = frozenset(",]} \t\r\n")

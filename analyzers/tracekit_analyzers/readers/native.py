@@ -8,10 +8,10 @@ from typing import Any
 
 import orjson
 
-from tracekit_analyzers.damage import examine, numbered
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._bounds import bounded_lines
 from tracekit_analyzers.readers._source import open_bytes
+from tracekit_analyzers.reading.damage import examine, numbered
 
 RECORDS = frozenset(("process", "step", "message", "drops"))
 _BEGINS = re.compile(rb'\{\s*"record"\s*:\s*"(process|step|message|drops)"')

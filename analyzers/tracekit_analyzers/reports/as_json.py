@@ -8,9 +8,9 @@ from typing import Any, BinaryIO
 import orjson
 
 from tracekit.model import ANALYSIS_SCHEMA
-from tracekit_analyzers.groups import Group
 from tracekit_analyzers.model import BadLine, Diagnosis, Evidence, Resumable, Source, TraceVerdict
 from tracekit_analyzers.reports.result import Result
+from tracekit_analyzers.verdicts.groups import Group
 
 
 def write(result: Result, out: BinaryIO) -> None:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tracekit_analyzers.engine import Engine
-from tracekit_analyzers.groups import Group, group_id, groups
-from tracekit_analyzers.judging import Judge, judged_by
 from tracekit_analyzers.model import BadLine, Diagnosis, TraceVerdict
 from tracekit_analyzers.reports.steps import ReportSteps
+from tracekit_analyzers.verdicts.groups import Group, group_id, groups
+from tracekit_analyzers.verdicts.judging import Judge, judged_by
 
 
 @dataclass(frozen=True, slots=True)

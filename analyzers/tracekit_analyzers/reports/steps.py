@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import duckdb
 
-from tracekit_analyzers.compare import differences
 from tracekit_analyzers.model import TraceVerdict
 from tracekit_analyzers.relations import statement
+from tracekit_analyzers.verdicts.compare import differences
 from tracekit_analyzers.views import Difference
 
 MOST_DRAWN = 48

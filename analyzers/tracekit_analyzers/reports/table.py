@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
-from tracekit_analyzers.groups import Group
 from tracekit_analyzers.model import Diagnosis, TraceVerdict
 from tracekit_analyzers.reports import text
 from tracekit_analyzers.reports.result import Result, primary, without_verdict
+from tracekit_analyzers.verdicts.groups import Group
 
 _HEADS = ("", "trace", "task or name", "steps", "failed step", "cause", "class", "sure", "what happened")
 _RIGHT = (3,)

@@ -13,10 +13,10 @@ from typing import Any
 
 from tracekit.errors import TracekitError
 from tracekit_analyzers.engine import silent
-from tracekit_analyzers.ingest import Tell
-from tracekit_analyzers.judging import Judge
+from tracekit_analyzers.reading.ingest import Tell
 from tracekit_analyzers.reports.result import Result
 from tracekit_analyzers.spark.watch import ticking
+from tracekit_analyzers.verdicts.judging import Judge
 
 MEMORY = "spark.tracekit.memoryMb"
 """Memory that the query engine of one task may use; the rest of a task's Python process comes on top."""

@@ -15,7 +15,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit_analyzers.contexts import Contexts
+from tracekit_analyzers.relations.contexts import Contexts
 from tracekit_analyzers.spark import parcels, rows
 
 _COPY, _WANTED = "copy", "wanted"

@@ -12,9 +12,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import files, registry
-from tracekit_analyzers.ingest import nothing_read
 from tracekit_analyzers.model import InputFile
+from tracekit_analyzers.reading import files, registry
+from tracekit_analyzers.reading.ingest import nothing_read
 
 _BOM = b"\xef\xbb\xbf"
 _GLOB = re.compile(r"([\\{}\[\]*?])")

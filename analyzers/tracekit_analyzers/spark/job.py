@@ -12,14 +12,15 @@ import duckdb
 import orjson
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import database, facts, fold
-from tracekit_analyzers.damage import MAX_LISTED
-from tracekit_analyzers.judging import Judge, is_open, opinion_on
 from tracekit_analyzers.model import BadLine, TraceVerdict
+from tracekit_analyzers.reading import database, fold
+from tracekit_analyzers.reading.damage import MAX_LISTED
+from tracekit_analyzers.relations import facts
 from tracekit_analyzers.reports.result import Result
 from tracekit_analyzers.spark import handing, judging, reading, rows, verdict_rows
 from tracekit_analyzers.spark.inputs import Inputs, LogFile, find, for_spark, key_of
 from tracekit_analyzers.spark.watch import Watch
+from tracekit_analyzers.verdicts.judging import Judge, is_open, opinion_on
 
 BUCKET_BYTES = 96 << 20
 """Bytes of the log in one bucket: what one task folds and judges."""

@@ -11,12 +11,12 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit_analyzers import facts, fold
 from tracekit_analyzers.engine import judged
-from tracekit_analyzers.judging import is_open, steps_of
 from tracekit_analyzers.model import TraceVerdict
-from tracekit_analyzers.relations import statement
+from tracekit_analyzers.reading import fold
+from tracekit_analyzers.relations import facts, statement
 from tracekit_analyzers.spark import parcels, rows, verdict_rows
+from tracekit_analyzers.verdicts.judging import is_open, steps_of
 
 _FOR_FACTS = (
     "record", "trace_id", "step_id", "kind", "name", "tool_name", "call_id", "status", "input_snapshot", "output_snapshot",

@@ -13,12 +13,12 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tracekit_analyzers import fold, parquet
-from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.engine import silent
-from tracekit_analyzers.files import head
-from tracekit_analyzers.ingest import Ingest
 from tracekit_analyzers.model import InputFile
+from tracekit_analyzers.reading import fold, parquet
+from tracekit_analyzers.reading.damage import Damage
+from tracekit_analyzers.reading.files import head
+from tracekit_analyzers.reading.ingest import Ingest
 from tracekit_analyzers.spark import parcels, rows
 from tracekit_analyzers.spark.inputs import LogFile, key_of
 from tracekit_analyzers.spark.judging import for_facts

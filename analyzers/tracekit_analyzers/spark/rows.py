@@ -14,7 +14,7 @@ import pyarrow as pa
 
 import tracekit
 from tracekit.errors import TracekitError
-from tracekit_analyzers import database
+from tracekit_analyzers.reading import database
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.spark import parcels, troubles
 

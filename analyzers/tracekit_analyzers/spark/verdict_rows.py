@@ -16,8 +16,8 @@ import orjson
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from tracekit_analyzers.judging import JudgedStep
 from tracekit_analyzers.model import TraceVerdict
+from tracekit_analyzers.verdicts.judging import JudgedStep
 
 DDL = "n bigint, place bigint, text string"
 """One row: where the first line of the trace stands in the log; 0 for the verdict, 1 and on for its steps; its JSON."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from tracekit_analyzers.ingest import Tell
+from tracekit_analyzers.reading.ingest import Tell
 from tracekit_analyzers.views import Progress
 
 _EVERY_S = 0.3

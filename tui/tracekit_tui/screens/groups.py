@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 
-from tracekit_analyzers.groups import Group
+from tracekit_analyzers.verdicts.groups import Group
 from tracekit_tui.frame import Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList, fixed_page, text_column
 from tracekit_tui.marks import age, counted, duration, moment

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from tracekit_analyzers.groups import Group
 from tracekit_analyzers.model import TraceVerdict
 from tracekit_analyzers.reports.html_report import charts
 from tracekit_analyzers.reports.html_report.words import (
@@ -19,6 +18,7 @@ from tracekit_analyzers.reports.html_report.words import (
 )
 from tracekit_analyzers.reports.result import Result, primary
 from tracekit_analyzers.reports.text import plural, took
+from tracekit_analyzers.verdicts.groups import Group
 
 _MOST_GROUPS = 50
 _MOST_TOOLS = 20

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import duckdb
 
-from tracekit_analyzers.damage import Damage, numbered
 from tracekit_analyzers.model import Diagnosis, Evidence, InputFile
 from tracekit_analyzers.readers._source import open_bytes
+from tracekit_analyzers.reading.damage import Damage, numbered
 from tracekit_analyzers.relations import statement
 
 IN_DOUBT = frozenset(("context.missing_result", "context.truncated"))

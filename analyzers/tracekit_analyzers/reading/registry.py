@@ -6,9 +6,9 @@ import difflib
 from functools import lru_cache
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import plugins
 from tracekit_analyzers.model import InputFile, Reader
 from tracekit_analyzers.readers import all_readers, native
+from tracekit_analyzers.reading import plugins
 
 NATIVE = "native"
 """Name of the reader whose files the query engine reads by itself."""

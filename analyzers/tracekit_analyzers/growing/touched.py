@@ -9,12 +9,12 @@ from typing import Any
 
 import duckdb
 
-from tracekit_analyzers import part
-from tracekit_analyzers.contexts import Contexts
-from tracekit_analyzers.damage import Damage
-from tracekit_analyzers.growth import Grown, MustReadAll, Watch
-from tracekit_analyzers.part import Told
+from tracekit_analyzers.growing import part
+from tracekit_analyzers.growing.growth import Grown, MustReadAll, Watch
+from tracekit_analyzers.growing.part import Told
+from tracekit_analyzers.reading.damage import Damage
 from tracekit_analyzers.relations import statement
+from tracekit_analyzers.relations.contexts import Contexts
 
 MOST_STEPS = 60_000
 """With more steps touched at once, reading everything costs no more."""

@@ -10,11 +10,12 @@ from tempfile import TemporaryDirectory
 import orjson
 
 from tracekit.model import LOG_SCHEMA
-from tracekit_analyzers import files, otlp_lines, registry
-from tracekit_analyzers.damage import Damage
+from tracekit_analyzers.converting import otlp_lines
 from tracekit_analyzers.engine import Engine
-from tracekit_analyzers.ingest import dumped, nothing_read
 from tracekit_analyzers.model import NativeRecord
+from tracekit_analyzers.reading import files, registry
+from tracekit_analyzers.reading.damage import Damage
+from tracekit_analyzers.reading.ingest import dumped, nothing_read
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ from collections.abc import Collection
 
 import duckdb
 
-from tracekit_analyzers import frugal, nesting
-from tracekit_analyzers.damage import Damage
-from tracekit_analyzers.liveness import any_held
-from tracekit_analyzers.relations import statement
+from tracekit_analyzers.reading import nesting
+from tracekit_analyzers.reading.damage import Damage
+from tracekit_analyzers.reading.liveness import any_held
+from tracekit_analyzers.relations import frugal, statement
 
 BUCKET_STEPS = 150_000
 """Traces are independent of each other: they are related and diagnosed in groups of about this many steps."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from tracekit_analyzers import files, registry, reread
 from tracekit_analyzers.model import InputFile
+from tracekit_analyzers.reading import files, registry, reread
 
 _EDGE_BYTES = 4 << 10
 MOST_NEW_BYTES = 32 << 20

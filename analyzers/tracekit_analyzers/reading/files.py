@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import parquet
 from tracekit_analyzers.model import InputFile
+from tracekit_analyzers.reading import parquet
 
 HEAD_BYTES = 64 * 1024
 _GZIP_HEAD_BYTES = 1 << 20

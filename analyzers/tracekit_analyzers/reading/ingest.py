@@ -17,13 +17,13 @@ import duckdb
 import orjson
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import frugal, lost, registry
-from tracekit_analyzers.damage import Damage, with_source
-from tracekit_analyzers.files import packed, zstandard_error
 from tracekit_analyzers.model import InputFile, NativeRecord, Reader
-from tracekit_analyzers.piecewise import Block, Piecewise
-from tracekit_analyzers.relations import statement
-from tracekit_analyzers.scanning import line_count
+from tracekit_analyzers.reading import lost, registry
+from tracekit_analyzers.reading.damage import Damage, with_source
+from tracekit_analyzers.reading.files import packed, zstandard_error
+from tracekit_analyzers.reading.piecewise import Block, Piecewise
+from tracekit_analyzers.reading.scanning import line_count
+from tracekit_analyzers.relations import frugal, statement
 from tracekit_analyzers.views import Progress
 
 _SPOOL_BYTES = 64 << 20

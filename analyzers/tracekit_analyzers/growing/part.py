@@ -11,9 +11,9 @@ from typing import Any
 import duckdb
 import orjson
 
-from tracekit_analyzers import database, fold, ingest
-from tracekit_analyzers.damage import Damage, examine, with_source
-from tracekit_analyzers.reread import Numbered
+from tracekit_analyzers.reading import database, fold, ingest
+from tracekit_analyzers.reading.damage import Damage, examine, with_source
+from tracekit_analyzers.reading.reread import Numbered
 
 NAME = "part"
 """Of the database; statements of the large one beside it reach it by this name."""

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.model import InputFile
 from tracekit_analyzers.readers._source import open_bytes
 from tracekit_analyzers.readers.native import repaired_lines
-from tracekit_analyzers.scanning import odd
+from tracekit_analyzers.reading.damage import Damage
+from tracekit_analyzers.reading.scanning import odd
 
 _BLOCK_BYTES = 32 << 20
 _PARTS = 8

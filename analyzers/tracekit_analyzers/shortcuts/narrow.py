@@ -13,12 +13,12 @@ from pathlib import Path
 
 import duckdb
 
-from tracekit_analyzers.damage import Damage
-from tracekit_analyzers.ingest import line_limit
 from tracekit_analyzers.model import InputFile
-from tracekit_analyzers.piecewise import Block, Piecewise
+from tracekit_analyzers.reading.damage import Damage
+from tracekit_analyzers.reading.ingest import line_limit
+from tracekit_analyzers.reading.piecewise import Block, Piecewise
+from tracekit_analyzers.reading.scanning import holds_no_json_numbers
 from tracekit_analyzers.relations import statement
-from tracekit_analyzers.scanning import holds_no_json_numbers
 
 _TIMES = ("began", "ended_at", "took_ms")
 _FIELDS = (

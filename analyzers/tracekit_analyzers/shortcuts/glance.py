@@ -15,8 +15,8 @@ from typing import Any
 
 import duckdb
 
-from tracekit_analyzers import files, registry
 from tracekit_analyzers.model import InputFile
+from tracekit_analyzers.reading import files, registry
 from tracekit_analyzers.relations import statement
 
 WORTH_BYTES = 8 << 20

@@ -8,11 +8,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tracekit_analyzers import database, fold, part, reread
-from tracekit_analyzers.damage import Damage
-from tracekit_analyzers.part import Told
-from tracekit_analyzers.relate import Relations, store_verdicts
+from tracekit_analyzers.growing import part
+from tracekit_analyzers.growing.part import Told
+from tracekit_analyzers.reading import database, fold, reread
+from tracekit_analyzers.reading.damage import Damage
 from tracekit_analyzers.relations import statement
+from tracekit_analyzers.relations.relate import Relations, store_verdicts
 
 MEMORY_MB = 150
 MOST_BYTES = 64 << 20

@@ -11,10 +11,12 @@ from typing import Any
 import duckdb
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import failures, frugal, lost, resumable
+from tracekit_analyzers import failures
 from tracekit_analyzers.model import Diagnosis, Evidence, FailureClass, Resumable, Source, TraceVerdict
-from tracekit_analyzers.relations import statement
-from tracekit_analyzers.verdict import StepFact, Verdict, judge
+from tracekit_analyzers.reading import lost
+from tracekit_analyzers.relations import frugal, statement
+from tracekit_analyzers.verdicts import resumable
+from tracekit_analyzers.verdicts.verdict import StepFact, Verdict, judge
 
 LONGEST_VALUE = 500
 NO_VERDICT = Verdict((), None)

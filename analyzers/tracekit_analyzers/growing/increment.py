@@ -14,15 +14,16 @@ from pathlib import Path
 
 import duckdb
 
-from tracekit_analyzers import facts, fold, part, relate
-from tracekit_analyzers.damage import Damage
 from tracekit_analyzers.engine import Engine, judged
-from tracekit_analyzers.growth import Grown, MustReadAll, Watch
-from tracekit_analyzers.liveness import any_held
+from tracekit_analyzers.growing import part
+from tracekit_analyzers.growing.growth import Grown, MustReadAll, Watch
+from tracekit_analyzers.growing.part import NAME, Told
+from tracekit_analyzers.growing.touched import Finding, News, news_of
 from tracekit_analyzers.model import TraceVerdict
-from tracekit_analyzers.part import NAME, Told
-from tracekit_analyzers.relations import statement
-from tracekit_analyzers.touched import Finding, News, news_of
+from tracekit_analyzers.reading import fold
+from tracekit_analyzers.reading.damage import Damage
+from tracekit_analyzers.reading.liveness import any_held
+from tracekit_analyzers.relations import facts, relate, statement
 
 PEER_STEPS = 500
 """Steps of other traces beside which those that were touched are judged."""

@@ -9,10 +9,9 @@ from typing import Any
 import duckdb
 import orjson
 
-from tracekit_analyzers import contexts as ctx
-from tracekit_analyzers import frugal
 from tracekit_analyzers.model import Diagnosis, TraceVerdict
-from tracekit_analyzers.relations import statement
+from tracekit_analyzers.relations import contexts as ctx
+from tracekit_analyzers.relations import frugal, statement
 
 PER_BUCKET = ("messages", "call_pairs", "calls", "leaves", "origins")
 IN_PIECES = frozenset(("messages", "leaves"))

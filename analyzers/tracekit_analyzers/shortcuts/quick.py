@@ -16,12 +16,14 @@ from tempfile import TemporaryDirectory
 import duckdb
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers import console, database, files, index, registry
-from tracekit_analyzers.damage import Damage
+from tracekit_analyzers.asking import console
 from tracekit_analyzers.model import InputFile
-from tracekit_analyzers.naming import named
-from tracekit_analyzers.narrow import COLUMNS, Narrow
+from tracekit_analyzers.reading import database, files, registry
+from tracekit_analyzers.reading.damage import Damage
 from tracekit_analyzers.relations import statement
+from tracekit_analyzers.shortcuts import index
+from tracekit_analyzers.shortcuts.naming import named
+from tracekit_analyzers.shortcuts.narrow import COLUMNS, Narrow
 from tracekit_analyzers.views import Table
 
 MEMORY_LIMIT_MB = 160

@@ -11,7 +11,7 @@ import orjson
 
 from tracekit.model import StepKind
 from tracekit.recording import semconv
-from tracekit_analyzers.rows import context_names
+from tracekit_analyzers.asking.rows import context_names
 
 Row = dict[str, Any]
 _ERROR, _UNSET = 2, 0

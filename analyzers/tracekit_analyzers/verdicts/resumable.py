@@ -8,7 +8,7 @@ import duckdb
 
 from tracekit_analyzers.model import Diagnosis, Evidence, Resumable
 from tracekit_analyzers.relations import statement
-from tracekit_analyzers.verdict import Verdict
+from tracekit_analyzers.verdicts.verdict import Verdict
 
 
 def points(con: duckdb.DuckDBPyConnection, verdicts: Iterable[Verdict]) -> dict[str, Resumable]:

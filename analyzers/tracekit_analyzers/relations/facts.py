@@ -8,8 +8,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from tracekit_analyzers import frugal
-from tracekit_analyzers.relations import statement
+from tracekit_analyzers.relations import frugal, statement
 
 ENOUGH_CALLS = 5
 """Good calls from which on a key that all of them have counts as required."""

@@ -9,7 +9,7 @@ from itertools import accumulate
 import duckdb
 import orjson
 
-from tracekit_analyzers.damage import Damage
+from tracekit_analyzers.reading.damage import Damage
 
 DEEPEST = 1_000
 """Levels of a value that are looked at. The path of a place is as long as its depth, and a value may have a place at each level."""

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers.compare import differences
-from tracekit_analyzers.contexts import Contexts
+from tracekit_analyzers.asking.tree import Place
 from tracekit_analyzers.model import Source
-from tracekit_analyzers.tree import Place
+from tracekit_analyzers.relations.contexts import Contexts
+from tracekit_analyzers.verdicts.compare import differences
 from tracekit_analyzers.views import MessageLine, StepDetail, StepLine, TraceRow
 
 Row = tuple[Any, ...]

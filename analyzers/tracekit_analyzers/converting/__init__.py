@@ -1,0 +1,1 @@
+"""A log in another format: native lines, OTLP, Parquet."""
