@@ -175,9 +175,9 @@ class Log:
     lines: int = 0
     bad: int = 0
     lost: int = 0
+    """Lines that could not be written, as the log tells itself."""
     drops: int = 0
     """Lines that tell of lost ones; analysis lists each with the damage."""
-    """Lines that could not be written, as the log tells itself."""
     steps: set[str] = field(default_factory=set)
 
     @classmethod
