@@ -26,7 +26,8 @@ from tracekit_analyzers.shortcuts.naming import named
 from tracekit_analyzers.shortcuts.narrow import COLUMNS, Narrow
 from tracekit_analyzers.views import Table
 
-MEMORY_LIMIT_MB = 160
+MEMORY_LIMIT_MB = 260
+"""With 200 the engine fills a table with one thread alone."""
 _IN_ORDER = frozenset(("seq", "line", "record_index", "trace_index", "bucket", "first_n", "last_n"))
 """Columns that only the whole reading knows."""
 
