@@ -149,3 +149,26 @@ def test_what_a_cut_archive_still_holds_is_kept(tmp_path: Path) -> None:
 
     assert steps == {"s0", "s1", "s2", "s3", "s4"}
     assert any(piece.reason.startswith("cut") for piece in bad)
+
+
+def test_a_json_file_that_broke_before_its_format_could_be_known_is_told_as_damage(tmp_path: Path) -> None:
+    good = {
+        "record": "step",
+        "trace_id": "ab" * 16,
+        "step_id": "cd" * 8,
+        "kind": "tool",
+        "name": "x",
+        "status": "ok",
+    }
+    (tmp_path / "run.jsonl").write_text(json.dumps(good) + "\n")
+    (tmp_path / "broken.json").write_text('{"messages": [\n  {"role": "user" "content": "hello"}]}')
+    (tmp_path / "package.json").write_text('{"name": "no log at all"}')
+    (tmp_path / "notes.txt").write_text("{ no log either")
+
+    with Engine([tmp_path], diagnose=False) as engine:
+        engine.load()
+
+    (bad,) = engine.damage.listed()
+    assert (Path(bad.file).name, bad.line) == ("broken.json", 2)
+    assert bad.reason.startswith("not_json: ")
+    assert sorted(Path(name).name for name in engine.skipped) == ["broken.json", "notes.txt", "package.json"]

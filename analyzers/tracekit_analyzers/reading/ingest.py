@@ -32,6 +32,8 @@ _USUAL_LINE = 8 << 20
 _SHORT_LINE = 1 << 20
 """The same for a block: with small buffers several threads find work in it."""
 _LINE_LIMIT = 64 << 20
+_MOST_LOOKED_AT = 64 << 20
+"""Bytes of a file in no known format that are looked at to say where it broke."""
 _LONGEST_LINE = 1 << 30
 
 Tell = Callable[[Progress], None]
@@ -63,6 +65,7 @@ class Ingest:
             clean = []
             if reader is None:
                 self.skipped.append(file.name)
+                _tell_broken(file, self._damage)
             elif reader.name == registry.NATIVE:
                 self._repair(file)
             else:
@@ -259,6 +262,25 @@ def _finite(value: Any) -> Any:
     if isinstance(value, float) and value != value:
         return {"$tk": {"type": "float", "value": "NaN"}}
     return value
+
+
+def _tell_broken(file: InputFile, damage: Damage) -> None:
+    """A file that calls itself JSON, is in no known format, and is no JSON either: its format broke before it could be known."""
+    if not file.name.lower().endswith(".json") or file.path.stat().st_size > _MOST_LOOKED_AT:
+        return
+    data = file.path.read_bytes()
+    try:
+        orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        # The position counts characters.
+        before = data.decode("utf-8", "replace")[: error.pos].encode("utf-8", "replace")
+        damage.bad(
+            file=file.name,
+            line=error.lineno,
+            offset=len(before),
+            reason=f"not_json: {error}",
+            data=data[len(before) :] or data,
+        )
 
 
 def nothing_read(files: Sequence[InputFile], skipped: Sequence[str]) -> TracekitError:
