@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from tracekit_analyzers.model import TraceVerdict
 from tracekit_analyzers.reading import database, files, fold
 from tracekit_analyzers.reading.damage import Damage
 from tracekit_analyzers.reading.ingest import Ingest, Tell, nothing_read
+from tracekit_analyzers.reading.workplace import Workplace
 from tracekit_analyzers.relations import facts, statement
 from tracekit_analyzers.relations.relate import Relations, store_verdicts
 from tracekit_analyzers.verdicts.diagnose import Diagnosing
@@ -53,7 +53,7 @@ class Engine:
         self.buckets = 1
         self._memory_mb, self._places = memory_mb, places
         self._reader, self._tell, self._diagnosing = reader, tell, diagnose
-        self._folder = tempfile.TemporaryDirectory(prefix="tracekit-")
+        self._folder = Workplace()
         self._con: duckdb.DuckDBPyConnection | None = None
 
     @property
@@ -121,7 +121,7 @@ class Engine:
             self._con.close()
             self._con = None
             self._folder.cleanup()
-            self._folder = tempfile.TemporaryDirectory(prefix="tracekit-")
+            self._folder = Workplace()
 
     def _fold(self) -> None:
         """Lines to processes, steps and traces; the lines themselves are let go of."""

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import polars
 
@@ -16,6 +15,7 @@ from tracekit_analyzers import tables
 from tracekit_analyzers.asking import console
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.model import TraceVerdict
+from tracekit_analyzers.reading.workplace import Workplace
 from tracekit_analyzers.reports import FORMATS, form_by_name, one_table, writer
 from tracekit_analyzers.reports.result import Result, of
 from tracekit_analyzers.verdicts import groups
@@ -65,7 +65,7 @@ class Findings:
 
     def __init__(self, engine: Engine, result: Result) -> None:
         self._engine, self.result = engine, result
-        self._folder = TemporaryDirectory(prefix="tracekit-")
+        self._folder = Workplace()
 
     @property
     def traces(self) -> tuple[TraceVerdict, ...]:

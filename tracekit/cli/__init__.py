@@ -10,7 +10,9 @@ from __future__ import annotations
 import argparse
 import importlib
 import os
+import signal
 import sys
+import threading
 import traceback
 from collections.abc import Sequence
 from importlib.metadata import EntryPoint, entry_points
@@ -45,6 +47,10 @@ EXTRAS = {
     "tui": ("tui", "the terminal explorer"),
 }
 """Command name to the extra that brings it, and help."""
+
+
+_WITH_TASKS = ("demo", "tui")
+"""Commands that may run an agent, in which a signal means something else."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,7 +94,15 @@ def _run(arguments: list[str]) -> int:
             command.configure(sub)
             sub.set_defaults(_run=command.run)
     options = parser.parse_args(arguments)
+    if name in EXTRAS and name not in _WITH_TASKS:
+        _end_in_order()
     return int(options._run(options))
+
+
+def _end_in_order() -> None:
+    """Let SIGTERM end a command that only reads like an exception does, so that its temporary files go with it."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
 
 def load(name: str) -> Command:

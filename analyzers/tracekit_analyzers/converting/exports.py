@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import orjson
 
@@ -16,6 +15,7 @@ from tracekit_analyzers.model import NativeRecord
 from tracekit_analyzers.reading import files, registry
 from tracekit_analyzers.reading.damage import Damage
 from tracekit_analyzers.reading.ingest import dumped, nothing_read
+from tracekit_analyzers.reading.workplace import Workplace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def native(job: Job) -> Outcome:
     """Native lines, streamed: what the readers yield, under a `process` line that names the schema."""
     damage = Damage()
     written = 0
-    with TemporaryDirectory(prefix="tracekit-") as folder, job.target.open("wb", buffering=1 << 20) as out:
+    with Workplace() as folder, job.target.open("wb", buffering=1 << 20) as out:
         out.write(orjson.dumps({"record": "process", "schema": LOG_SCHEMA, "event": "start"}) + b"\n")
         for record in _records(job, Path(folder), damage):
             out.write(dumped(record) + b"\n")

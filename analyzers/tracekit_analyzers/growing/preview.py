@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 from tracekit_analyzers.growing import part
 from tracekit_analyzers.growing.part import Told
 from tracekit_analyzers.reading import database, fold, reread
 from tracekit_analyzers.reading.damage import Damage
+from tracekit_analyzers.reading.workplace import Workplace
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.relations.relate import Relations, store_verdicts
 
@@ -30,7 +30,7 @@ class Preview:
     """
 
     def __init__(self, trace_id: str, files: Sequence[tuple[Path, str]]) -> None:
-        self._folder = TemporaryDirectory(prefix="tracekit-")
+        self._folder = Workplace()
         self._con = database.connect(Path(self._folder.name), 0, memory_mb=MEMORY_MB)
         self._asking = threading.Lock()
         self._closed = False

@@ -7,11 +7,11 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from urllib.parse import quote
 
 from tracekit_analyzers.model import InputFile
 from tracekit_analyzers.readers._bounds import LONGEST_VALUE
+from tracekit_analyzers.reading.workplace import Workplace
 
 _MAGIC = b"SQLite format 3\x00"
 
@@ -30,7 +30,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
     What another program has written and not yet moved into the file is in `-wal`: then a copy of both is read.
     """
     wal = path.with_name(path.name + "-wal")
-    with TemporaryDirectory(prefix="tracekit-") as folder:
+    with Workplace() as folder:
         if wal.exists() and wal.stat().st_size:
             path = Path(shutil.copy(path, folder))
             shutil.copy(wal, folder)

@@ -11,12 +11,12 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from shutil import copyfileobj
-from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
 import orjson
 
 from tracekit_analyzers import tables
+from tracekit_analyzers.reading.workplace import Workplace
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.reports import text
 from tracekit_analyzers.reports.as_csv import safe
@@ -70,7 +70,7 @@ def _parquet(name: str, result: Result, out: BinaryIO) -> None:
         tables.frame(name, result).write_parquet(buffer, compression="zstd")
         out.write(buffer.getvalue())
         return
-    with TemporaryDirectory(prefix="tracekit-") as folder:
+    with Workplace() as folder:
         path = Path(folder) / "table.parquet"
         copy_to_parquet(name, result, path)
         with path.open("rb") as made:

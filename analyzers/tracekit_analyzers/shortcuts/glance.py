@@ -10,13 +10,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
 
 from tracekit_analyzers.model import InputFile
 from tracekit_analyzers.reading import files, registry
+from tracekit_analyzers.reading.workplace import Workplace
 from tracekit_analyzers.relations import statement
 
 WORTH_BYTES = 8 << 20
@@ -34,7 +34,7 @@ class Glance:
     """Rows of the list of traces, asked like those of the whole analysis: `log.trace_rows`, with no verdicts in them."""
 
     def __init__(self) -> None:
-        self._folder = TemporaryDirectory(prefix="tracekit-")
+        self._folder = Workplace()
         self._con = duckdb.connect(config=_config(self._folder.name))
         self._con.execute("set timezone = 'UTC'")
         self._con.execute("create schema log")

@@ -11,7 +11,6 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import duckdb
 
@@ -20,6 +19,7 @@ from tracekit_analyzers.asking import console
 from tracekit_analyzers.model import InputFile
 from tracekit_analyzers.reading import database, files, registry
 from tracekit_analyzers.reading.damage import Damage
+from tracekit_analyzers.reading.workplace import Workplace
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.shortcuts import index
 from tracekit_analyzers.shortcuts.naming import named
@@ -54,7 +54,7 @@ def answer(paths: Sequence[str], query: str, *, reader: str | None, limit: int) 
     columns = _columns(query) if reader in (None, registry.NATIVE) and files.STDIN not in paths else None
     if columns is None:
         return None
-    with TemporaryDirectory(prefix="tracekit-") as folder:
+    with Workplace() as folder:
         found = [file for file in files.find(paths, Path(folder)) if file.head]
         if not found or not all(_is_plain_native(file) for file in found):
             return None

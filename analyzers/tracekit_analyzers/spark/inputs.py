@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -15,6 +14,7 @@ from tracekit.errors import TracekitError
 from tracekit_analyzers.model import InputFile
 from tracekit_analyzers.reading import files, registry
 from tracekit_analyzers.reading.ingest import nothing_read
+from tracekit_analyzers.reading.workplace import Workplace
 
 _BOM = b"\xef\xbb\xbf"
 _GLOB = re.compile(r"([\\{}\[\]*?])")
@@ -109,7 +109,7 @@ def _log_file(number: int, found: _Found, *, native: bool, reader: str | None) -
 def _local(given: str) -> Iterator[_Found]:
     if given == files.STDIN:
         raise TracekitError("input.missing", "standard input can't be spread over a cluster: name a file")
-    with TemporaryDirectory(prefix="tracekit-") as spool:
+    with Workplace() as spool:
         for file in files.find([given], Path(spool)):
             # What is unpacked to be looked at here is unpacked once more where it is read.
             path = Path(file.name).resolve()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import duckdb
@@ -15,6 +14,7 @@ from tracekit.errors import TracekitError
 from tracekit_analyzers.model import BadLine, TraceVerdict
 from tracekit_analyzers.reading import database, fold
 from tracekit_analyzers.reading.damage import MAX_LISTED
+from tracekit_analyzers.reading.workplace import Workplace
 from tracekit_analyzers.relations import facts
 from tracekit_analyzers.reports.result import Result
 from tracekit_analyzers.spark import handing, judging, reading, rows, verdict_rows
@@ -175,7 +175,7 @@ class Job:
 
     def _alive(self, processes: tuple[bytes, ...]) -> tuple[str, ...]:
         """Processes that hold the lock on their file, as far as this machine can see them."""
-        with TemporaryDirectory(prefix="tracekit-") as folder:
+        with Workplace() as folder:
             con: duckdb.DuckDBPyConnection = database.connect(Path(folder), 0)
             rows.take_in(con, processes, self._columns)
             alive = fold.processes(con)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import pyarrow as pa
 import tracekit
 from tracekit.errors import TracekitError
 from tracekit_analyzers.reading import database
+from tracekit_analyzers.reading.workplace import Workplace
 from tracekit_analyzers.relations import statement
 from tracekit_analyzers.spark import parcels, troubles
 
@@ -97,7 +97,7 @@ def schema(columns: Sequence[str]) -> Any:
 @contextmanager
 def scratch(limits: Limits) -> Iterator[tuple[duckdb.DuckDBPyConnection, Path]]:
     """An empty analysis database in a folder of its own, within *limits*; on disk, so that a large trace has room."""
-    with troubles.carried(limits.memory_mb), tempfile.TemporaryDirectory(prefix="tracekit-") as name:
+    with troubles.carried(limits.memory_mb), Workplace() as name:
         if limits.version != tracekit.__version__:
             raise TracekitError(
                 "spark.other_version",
