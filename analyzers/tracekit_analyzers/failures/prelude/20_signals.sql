@@ -81,8 +81,7 @@ WITH heads AS (
       WHEN NOT starts_with(head, '{') AND NOT starts_with(head, '[{') AND opens_with_error(head) THEN 'text'
     END AS shown_by
   FROM inner_fields
-), said AS MATERIALIZED (
-  -- Left alone the engine keeps `heads`, with all outputs, for the two uses of this.
+), said AS (
   SELECT trace_id, step_id, seq, kind, tool_name, status, error_type, error_stack, effect_status, exit_code, shown_by,
     left(CASE
       WHEN shown_by = 'status' THEN
