@@ -32,8 +32,8 @@ from tracekit.durable.api import decide
 from tracekit.durable.owning import close_all, ownership
 from tracekit.model import TaskStatus
 from tracekit.recording.setup import shutdown
-from tracekit.store.contract import ReviewRow, TaskState
 from tracekit.store.liveness import forget_dead
+from tracekit.store.rows import ReviewRow, TaskState
 
 DONE, OTHER, UNKNOWN, WAITING = 0, 3, 4, 5
 KILLED_GOES = 3

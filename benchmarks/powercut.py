@@ -28,7 +28,7 @@ from benchmarks.disk_shim import Operation, Recording, RecordingVFS
 from benchmarks.store_step import started, step_writes
 from tracekit.errors import TracekitError
 from tracekit.model import EffectStatus
-from tracekit.store.contract import Lease
+from tracekit.store.rows import Lease
 from tracekit.store.sqlite import SqliteStore
 
 NAME = "state.db"

@@ -36,7 +36,8 @@ from tracekit.durable.worker import AWAY
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.store import open_store
-from tracekit.store.contract import ReviewRow, Store, TaskState
+from tracekit.store.contract import Store
+from tracekit.store.rows import ReviewRow, TaskState
 from tracekit.testing.loopback import Fault
 from tracekit.testing.model_server import ModelServer
 from tracekit.testing.world import World

@@ -14,7 +14,7 @@ from typing import Any
 
 from tracekit.model import EffectStatus, TaskStatus
 from tracekit.snapshot import decode
-from tracekit.store.contract import EffectRow, ReviewRow, StepRow, TaskState
+from tracekit.store.rows import EffectRow, ReviewRow, StepRow, TaskState
 
 Row = Mapping[str, Any]
 HAPPENED = {EffectStatus.SUCCESS: {1}, EffectStatus.FAILED: {0}, EffectStatus.EXECUTED_UNKNOWN: {0, 1}}

@@ -22,18 +22,15 @@ from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus
 from tracekit.snapshot import digest
 from tracekit.store.contract import (
     AppendEvent,
-    EffectRow,
     InsertEffect,
-    Lease,
     PutBlob,
     PutStep,
-    StepRow,
     Store,
-    TaskRow,
     UpdateEffect,
     UpdateTask,
     Write,
 )
+from tracekit.store.rows import EffectRow, Lease, StepRow, TaskRow
 from tracekit.store.sqlite import SqliteStore
 
 ARGUMENTS = b'{"args":["A-1024"],"kwargs":{}}'

@@ -12,7 +12,7 @@ from tracekit.durable.fork import fork, restore
 from tracekit.durable.owning import ownership
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
-from tracekit.store.contract import TaskState
+from tracekit.store.rows import TaskState
 
 world: list[Any] = []
 breaks: list[Exception] = []

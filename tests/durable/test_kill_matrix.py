@@ -17,7 +17,7 @@ from tracekit.durable.api import decide, pending_reviews, plan
 from tracekit.durable.owning import close_all
 from tracekit.model import StepStatus, TaskStatus
 from tracekit.store import open_store
-from tracekit.store.contract import TaskState
+from tracekit.store.rows import TaskState
 from tracekit.testing.faults import POINTS, killing
 
 APP = Path(__file__).with_name("kill_app.py")

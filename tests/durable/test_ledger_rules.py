@@ -15,7 +15,7 @@ from tracekit.durable.owning import ownership
 from tracekit.durable.reply import ToolCall
 from tracekit.errors import Conflict, Divergence, NotStorable, TracekitError
 from tracekit.model import EffectStatus, StepStatus, TaskStatus
-from tracekit.store.contract import TaskState
+from tracekit.store.rows import TaskState
 from tracekit.testing.faults import Faults
 from tracekit.testing.settable_clock import SettableClock
 

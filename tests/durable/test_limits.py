@@ -12,7 +12,7 @@ import tracekit
 from tracekit.durable.api import decide, plan
 from tracekit.durable.owning import close_all, ownership
 from tracekit.errors import TracekitError
-from tracekit.store.contract import TaskState
+from tracekit.store.rows import TaskState
 from tracekit.testing.faults import Faults
 from tracekit.testing.settable_clock import SettableClock
 

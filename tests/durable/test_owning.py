@@ -16,8 +16,8 @@ from tracekit.durable.stuck import stuck_reasons
 from tracekit.durable.worker import Worker
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
-from tracekit.store.contract import WorkerRow
 from tracekit.store.liveness import enter, survey
+from tracekit.store.rows import WorkerRow
 
 did: list[str] = []
 

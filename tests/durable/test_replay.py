@@ -16,7 +16,7 @@ from tracekit.durable.fork import fork
 from tracekit.durable.owning import ownership
 from tracekit.errors import Divergence, TracekitError
 from tracekit.model import StepStatus, TaskStatus
-from tracekit.store.contract import TaskState
+from tracekit.store.rows import TaskState
 from tracekit.testing.faults import Faults
 from tracekit.testing.settable_clock import SettableClock
 

@@ -17,7 +17,7 @@ from tracekit.durable.owning import close_all, ownership
 from tracekit.durable.stuck import stuck_reasons
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
-from tracekit.store.contract import TaskRow
+from tracekit.store.rows import TaskRow
 
 APP = Path(__file__).with_name("worker_app.py")
 

@@ -17,8 +17,8 @@ from tests.durable.test_workers import Workers, wait_until
 from tracekit.durable.owning import close_all, ownership
 from tracekit.model import TaskStatus
 from tracekit.store import open_store
-from tracekit.store.contract import TaskRow
 from tracekit.store.queries import statements, with_parameters
+from tracekit.store.rows import TaskRow
 
 pytestmark = pytest.mark.postgres
 APP_FOLDER = str(Path(__file__).parents[2])

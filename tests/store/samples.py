@@ -8,18 +8,8 @@ from typing import Any
 from tracekit.clock import SystemClock
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
 from tracekit.snapshot import digest
-from tracekit.store.contract import (
-    EffectRow,
-    InsertReview,
-    Lease,
-    PutBlob,
-    ReviewRow,
-    StepRow,
-    Store,
-    TaskRow,
-    TaskState,
-    UpdateTask,
-)
+from tracekit.store.contract import InsertReview, PutBlob, Store, UpdateTask
+from tracekit.store.rows import EffectRow, Lease, ReviewRow, StepRow, TaskRow, TaskState
 
 FUNCTION = "refunds:handle_ticket"
 

@@ -23,8 +23,6 @@ from tracekit.store.contract import (
     AddUsage,
     AppendDecision,
     AppendEvent,
-    CompensationRow,
-    DecisionRow,
     InsertEffect,
     InsertReview,
     PutCompensation,
@@ -33,6 +31,7 @@ from tracekit.store.contract import (
     UpdateEffect,
     UpdateTask,
 )
+from tracekit.store.rows import CompensationRow, DecisionRow
 
 PENDING = frozenset({EffectStatus.PENDING})
 

@@ -23,8 +23,6 @@ from tracekit.model import TaskStatus
 from tracekit.store.contract import (
     AppendDecision,
     AppendEvent,
-    CompensationRow,
-    DecisionRow,
     InsertEffect,
     InsertReview,
     PutBlob,
@@ -33,8 +31,8 @@ from tracekit.store.contract import (
     Store,
     UpdateTask,
     UseReview,
-    WorkerRow,
 )
+from tracekit.store.rows import CompensationRow, DecisionRow, WorkerRow
 
 
 class TestReviews:

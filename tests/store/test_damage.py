@@ -18,16 +18,14 @@ from tracekit.store import open_store
 from tracekit.store.contract import (
     AppendDecision,
     AppendEvent,
-    CompensationRow,
-    DecisionRow,
     InsertEffect,
     InsertReview,
     PutCompensation,
     PutStep,
     Store,
     UpdateTask,
-    WorkerRow,
 )
+from tracekit.store.rows import CompensationRow, DecisionRow, WorkerRow
 
 RAW = blob("the model's exact words")
 

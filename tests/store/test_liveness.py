@@ -15,7 +15,8 @@ import pytest
 from tests.store.samples import started
 from tracekit import machine
 from tracekit.store import liveness, open_store
-from tracekit.store.contract import Store, WorkerRow
+from tracekit.store.contract import Store
+from tracekit.store.rows import WorkerRow
 
 WORKER = """
 import sys

@@ -11,7 +11,8 @@ import pytest
 
 from tracekit.errors import TracekitError
 from tracekit.snapshot import digest
-from tracekit.store.contract import PutBlob, Store, TaskRow
+from tracekit.store.contract import PutBlob, Store
+from tracekit.store.rows import TaskRow
 from tracekit.store.sql_transaction import blob_checksum
 from tracekit.store.sqlite import SqliteStore
 

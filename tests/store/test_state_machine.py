@@ -30,13 +30,13 @@ from tracekit.store.contract import (
     AppendEvent,
     InsertEffect,
     InsertReview,
-    Lease,
     PutStep,
     Store,
     UpdateEffect,
     UpdateTask,
     UseReview,
 )
+from tracekit.store.rows import Lease
 
 WORKERS = st.sampled_from(["w1", "w2", "w3"])
 NAMES = st.sampled_from(["t1", "t2"])

@@ -10,7 +10,8 @@ import pytest
 from tests.store.samples import waiting_review
 from tracekit.snapshot import digest
 from tracekit.store import open_store, queries
-from tracekit.store.contract import PutBlob, TaskRow
+from tracekit.store.contract import PutBlob
+from tracekit.store.rows import TaskRow
 from tracekit.store.sqlite import SqliteStore
 
 ARGUMENTS = b'{"args":[],"kwargs":{}}'

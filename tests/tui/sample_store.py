@@ -16,18 +16,8 @@ from tracekit.durable.places import named_call
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
 from tracekit.snapshot import digest, encode
 from tracekit.store import open_store
-from tracekit.store.contract import (
-    EffectRow,
-    InsertEffect,
-    InsertReview,
-    PutBlob,
-    PutStep,
-    ReviewRow,
-    StepRow,
-    Store,
-    TaskRow,
-    UpdateTask,
-)
+from tracekit.store.contract import InsertEffect, InsertReview, PutBlob, PutStep, Store, UpdateTask
+from tracekit.store.rows import EffectRow, ReviewRow, StepRow, TaskRow
 from tracekit_analyzers.views import Analysis, StepLine, TraceRow
 
 ARGUMENTS = encode({"order_id": "A-1024", "amount": Decimal("99.50")})

@@ -9,17 +9,8 @@ from tracekit import clock
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
 from tracekit.snapshot import digest
 from tracekit.store import open_store
-from tracekit.store.contract import (
-    EffectRow,
-    InsertEffect,
-    InsertReview,
-    PutBlob,
-    PutStep,
-    ReviewRow,
-    StepRow,
-    TaskRow,
-    UpdateTask,
-)
+from tracekit.store.contract import InsertEffect, InsertReview, PutBlob, PutStep, UpdateTask
+from tracekit.store.rows import EffectRow, ReviewRow, StepRow, TaskRow
 
 TASK = "ticket-0"
 TRACE = "0" * 32

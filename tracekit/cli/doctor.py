@@ -17,7 +17,8 @@ from tracekit.cli.command import Command, Exit
 
 if TYPE_CHECKING:
     from tracekit.errors import TracekitError
-    from tracekit.store.contract import Store, TaskRow
+    from tracekit.store.contract import Store
+    from tracekit.store.rows import TaskRow
 
 DISTRIBUTION = "tracekit-agents"
 SAFE_SQLITE = (3, 51, 3)

@@ -14,7 +14,8 @@ from tracekit.errors import TracekitError
 
 if TYPE_CHECKING:
     from tracekit.store.claims import ClaimRow
-    from tracekit.store.contract import ReviewRow, Store
+    from tracekit.store.contract import Store
+    from tracekit.store.rows import ReviewRow
 
 
 _BY = "who you are; default TRACEKIT_PERSON, else the user of this process"

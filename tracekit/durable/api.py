@@ -24,8 +24,9 @@ from tracekit.durable.unopened import REASON as UNOPENED
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.snapshot import decode
-from tracekit.store.contract import Lease, ReviewRow, Store, TaskRow, TaskState
+from tracekit.store.contract import Store
 from tracekit.store.liveness import survey
+from tracekit.store.rows import Lease, ReviewRow, TaskRow, TaskState
 
 __all__ = ["AtRisk", "Plan", "decide", "pending_reviews", "plan", "resume", "resume_async"]
 

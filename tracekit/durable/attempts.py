@@ -26,7 +26,8 @@ from tracekit.errors import Divergence, LeaseLost, NotExecuted, RequiresReview
 from tracekit.model import EffectStatus, StepKind, StepStatus
 from tracekit.outcome import Failure, classify, no_answer
 from tracekit.policy import Retry
-from tracekit.store.contract import EffectRow, PutStep, ReviewRow, UseReview, Write
+from tracekit.store.contract import PutStep, UseReview, Write
+from tracekit.store.rows import EffectRow, ReviewRow
 
 STOPS = (RequiresReview, Divergence, LeaseLost)
 """Raised by durable calls inside of a tool: they end the attempt and say nothing about the tool."""

@@ -17,7 +17,8 @@ from tracekit.durable.requests import Op
 from tracekit.durable.reviewing import review_row, stop_for_review
 from tracekit.durable.session import Session
 from tracekit.model import EffectStatus
-from tracekit.store.contract import EffectRow, ReviewRow, UpdateEffect, Write
+from tracekit.store.contract import UpdateEffect, Write
+from tracekit.store.rows import EffectRow, ReviewRow
 
 PLACE = "carried"
 REASON = "effect.carried"

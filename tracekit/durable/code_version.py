@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tracekit.snapshot import canonical, digest
-from tracekit.store.contract import TaskRow
+from tracekit.store.rows import TaskRow
 from tracekit.tools import registry
 
 

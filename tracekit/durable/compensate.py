@@ -22,17 +22,8 @@ from tracekit.errors import TracekitError
 from tracekit.model import EffectRisk, EffectStatus, TaskStatus
 from tracekit.policy import Policy
 from tracekit.snapshot import canonical, digest
-from tracekit.store.contract import (
-    CompensationRow,
-    EffectRow,
-    PutBlob,
-    PutCompensation,
-    ReviewRow,
-    UpdateEffect,
-    UpdateTask,
-    UseReview,
-    Write,
-)
+from tracekit.store.contract import PutBlob, PutCompensation, UpdateEffect, UpdateTask, UseReview, Write
+from tracekit.store.rows import CompensationRow, EffectRow, ReviewRow
 from tracekit.tools import Tool, accepted, as_tool, registered
 
 

@@ -17,7 +17,8 @@ from tracekit.durable.bodies import blob
 from tracekit.durable.requests import Op, commit
 from tracekit.durable.session import Session, event, now_ms
 from tracekit.model import StepKind, StepStatus
-from tracekit.store.contract import PutStep, StepRow
+from tracekit.store.contract import PutStep
+from tracekit.store.rows import StepRow
 
 Message = dict[str, Any]
 

@@ -28,20 +28,15 @@ from tracekit.errors import TracekitError
 from tracekit.model import StepKind, StepStatus, TaskStatus
 from tracekit.store.contract import (
     AppendDecision,
-    DecisionRow,
-    EffectRow,
     InsertEffect,
-    Lease,
     PutBlob,
     PutStep,
-    StepRow,
     Store,
-    TaskRow,
-    TaskState,
     UpdateTask,
     UseReview,
     Write,
 )
+from tracekit.store.rows import DecisionRow, EffectRow, Lease, StepRow, TaskRow, TaskState
 from tracekit.tools import registered
 
 EFFECTS = ("keep", "repeat")

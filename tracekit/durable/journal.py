@@ -8,7 +8,7 @@ from tracekit.durable.errors_stored import error_from_json
 from tracekit.durable.points import point
 from tracekit.durable.session import Session
 from tracekit.model import StepStatus
-from tracekit.store.contract import StepRow
+from tracekit.store.rows import StepRow
 
 FINISHED = (StepStatus.OK, StepStatus.ERROR, StepStatus.SKIPPED)
 

@@ -14,7 +14,8 @@ from tracekit.durable.bodies import blob
 from tracekit.durable.session import Session, now_ms
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus
 from tracekit.snapshot import canonical, digest
-from tracekit.store.contract import EffectRow, InsertEffect, PutBlob, StepRow, UpdateEffect, Write
+from tracekit.store.contract import InsertEffect, PutBlob, UpdateEffect, Write
+from tracekit.store.rows import EffectRow, StepRow
 from tracekit.tools import Tool
 
 KEY_WINDOW_S = 24 * 3600

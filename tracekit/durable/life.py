@@ -37,15 +37,8 @@ from tracekit.durable.trail import root_step
 from tracekit.durable.unopened import REASON as UNOPENED
 from tracekit.errors import Divergence, LeaseLost, RequiresReview, TracekitError
 from tracekit.model import StepKind, StepStatus, TaskStatus
-from tracekit.store.contract import (
-    AppendDecision,
-    DecisionRow,
-    PutStep,
-    ReviewRow,
-    UpdateTask,
-    UseReview,
-    Write,
-)
+from tracekit.store.contract import AppendDecision, PutStep, UpdateTask, UseReview, Write
+from tracekit.store.rows import DecisionRow, ReviewRow
 from tracekit.tools import handler, running_tasks
 
 

@@ -16,7 +16,8 @@ from tracekit.durable.bodies import blob
 from tracekit.durable.fork import cut, cut_unfinished, end_as, fork_id, fork_into
 from tracekit.durable.session import Session
 from tracekit.model import TaskStatus
-from tracekit.store.contract import PutBlob, TaskState
+from tracekit.store.contract import PutBlob
+from tracekit.store.rows import TaskState
 
 if TYPE_CHECKING:
     from tracekit.durable.owning import Ownership

@@ -29,7 +29,8 @@ from tracekit.outcome import classify, no_answer
 from tracekit.policy import Retry
 from tracekit.recording.contexts import HashedMessages
 from tracekit.snapshot import canonical, context_digest, digest
-from tracekit.store.contract import AddUsage, AppendDecision, DecisionRow, PutStep, StepRow
+from tracekit.store.contract import AddUsage, AppendDecision, PutStep
+from tracekit.store.rows import DecisionRow, StepRow
 
 Message = dict[str, Any]
 

@@ -18,8 +18,9 @@ from tracekit.durable.session import Session
 from tracekit.errors import LeaseLost, TracekitError
 from tracekit.model import TaskStatus
 from tracekit.store import open_store, shown_url
-from tracekit.store.contract import Lease, Store, TaskRow
+from tracekit.store.contract import Store
 from tracekit.store.liveness import Presence, Survey, enter, forget_dead, survey
+from tracekit.store.rows import Lease, TaskRow
 
 T = TypeVar("T")
 

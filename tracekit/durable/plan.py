@@ -13,7 +13,7 @@ from tracekit.durable.settle import settle_means
 from tracekit.errors import TracekitError
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
 from tracekit.snapshot import decode
-from tracekit.store.contract import EffectRow, ReviewRow, StepRow, TaskState
+from tracekit.store.rows import EffectRow, ReviewRow, StepRow, TaskState
 from tracekit.tools import registered
 
 

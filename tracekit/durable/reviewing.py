@@ -16,7 +16,8 @@ from tracekit.durable.session import Session, event, now_ms
 from tracekit.errors import Divergence, RequiresReview
 from tracekit.model import TaskStatus
 from tracekit.snapshot import digest, to_log
-from tracekit.store.contract import AppendDecision, DecisionRow, InsertReview, ReviewRow, UpdateTask, Write
+from tracekit.store.contract import AppendDecision, InsertReview, UpdateTask, Write
+from tracekit.store.rows import DecisionRow, ReviewRow
 
 OPTIONS = {
     "effect.unknown": ("retry", "skip", "done", "edit", "rollback", "abort"),

@@ -29,7 +29,8 @@ from tracekit.durable.trail import root_step
 from tracekit.errors import TracekitError
 from tracekit.model import EffectRisk, StepStatus, TaskStatus
 from tracekit.snapshot import canonical, digest
-from tracekit.store.contract import Lease, Store, TaskRow, TaskState, UpdateTask
+from tracekit.store.contract import Store, UpdateTask
+from tracekit.store.rows import Lease, TaskRow, TaskState
 from tracekit.tools import Tool, handler, running_tasks, take_call_id
 
 

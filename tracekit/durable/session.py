@@ -29,23 +29,17 @@ from tracekit.snapshot import decode
 from tracekit.store.contract import (
     AddUsage,
     AppendEvent,
-    CompensationRow,
-    EffectRow,
     InsertEffect,
     InsertReview,
-    Lease,
     PutBlob,
     PutStep,
-    ReviewRow,
-    StepRow,
     Store,
-    TaskRow,
-    TaskState,
     UpdateEffect,
     UpdateTask,
     UseReview,
     Write,
 )
+from tracekit.store.rows import CompensationRow, EffectRow, Lease, ReviewRow, StepRow, TaskRow, TaskState
 from tracekit.tools import Tool
 
 

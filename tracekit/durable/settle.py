@@ -18,7 +18,8 @@ from tracekit.durable.places import named_call
 from tracekit.durable.requests import Dispatch, Op, Raised, Sleep, dispatch
 from tracekit.durable.reviewing import review_row
 from tracekit.durable.session import now_ms
-from tracekit.store.contract import AppendDecision, DecisionRow, EffectRow, ReviewRow
+from tracekit.store.contract import AppendDecision
+from tracekit.store.rows import DecisionRow, EffectRow, ReviewRow
 from tracekit.tools import Tool, accepted
 
 LOOKS = 2

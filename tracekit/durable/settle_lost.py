@@ -9,7 +9,7 @@ from tracekit.durable.reviewing import stop_for_review
 from tracekit.durable.session import Session
 from tracekit.durable.tool_call import finish_settled
 from tracekit.model import EffectStatus
-from tracekit.store.contract import ReviewRow
+from tracekit.store.rows import ReviewRow
 from tracekit.tools import registered
 
 

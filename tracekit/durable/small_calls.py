@@ -22,7 +22,8 @@ from tracekit.durable.trail import begin
 from tracekit.errors import TracekitError
 from tracekit.model import StepKind, StepStatus
 from tracekit.snapshot import canonical, digest
-from tracekit.store.contract import PutStep, StepRow, UpdateTask, UseReview
+from tracekit.store.contract import PutStep, UpdateTask, UseReview
+from tracekit.store.rows import StepRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from tracekit import clock
 from tracekit.durable.reviewing import is_open
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
-from tracekit.store.contract import Store, TaskRow
+from tracekit.store.contract import Store
 from tracekit.store.liveness import Survey, survey
+from tracekit.store.rows import TaskRow
 
 
 def stuck_reasons(store: Store, rows: Iterable[TaskRow]) -> dict[str, str]:

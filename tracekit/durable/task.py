@@ -23,8 +23,9 @@ from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.modules import home_of
 from tracekit.snapshot import decode
-from tracekit.store.contract import Lease, PutBlob, Store, TaskRow
+from tracekit.store.contract import PutBlob, Store
 from tracekit.store.liveness import survey
+from tracekit.store.rows import Lease, TaskRow
 
 if TYPE_CHECKING:
     from tracekit.durable.migrate import Migrate

@@ -28,7 +28,8 @@ from tracekit.durable.trail import effect_fields, end_lost
 from tracekit.errors import NotStorable, TracekitError
 from tracekit.model import EffectStatus, StepStatus
 from tracekit.policy import Policy
-from tracekit.store.contract import EffectRow, PutBlob, PutStep, ReviewRow, StepRow, UseReview
+from tracekit.store.contract import PutBlob, PutStep, UseReview
+from tracekit.store.rows import EffectRow, ReviewRow, StepRow
 from tracekit.tools import Tool, accepted, as_tool
 
 EDITED_CALL_NO = 100

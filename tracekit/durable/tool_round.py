@@ -28,7 +28,8 @@ from tracekit.durable.trail import begin
 from tracekit.errors import NotStorable, TracekitError
 from tracekit.model import StepKind, StepStatus, ToolCall
 from tracekit.snapshot import digest, to_log
-from tracekit.store.contract import PutStep, StepRow, UseReview
+from tracekit.store.contract import PutStep, UseReview
+from tracekit.store.rows import StepRow
 from tracekit.tools import Tool, registered
 
 

@@ -8,7 +8,7 @@ from tracekit.durable.session import Session
 from tracekit.model import EffectStatus, StepKind, StepStatus
 from tracekit.recording.recorder import recorder
 from tracekit.recording.spans import StepRef
-from tracekit.store.contract import EffectRow, StepRow
+from tracekit.store.rows import EffectRow, StepRow
 
 
 def begin(session: Session, kind: StepKind, name: str, **known: Any) -> Any:

@@ -14,7 +14,8 @@ from tracekit.durable.session import event, now_ms
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
 from tracekit.snapshot import digest
-from tracekit.store.contract import InsertReview, Lease, ReviewRow, UpdateTask
+from tracekit.store.contract import InsertReview, UpdateTask
+from tracekit.store.rows import Lease, ReviewRow
 
 REASON = "task.unopened"
 

@@ -17,7 +17,7 @@ from tracekit.durable.session import Session
 from tracekit.durable.task import Task
 from tracekit.durable.unopened import lay_aside
 from tracekit.errors import Divergence, LeaseLost, RequiresReview, TracekitError
-from tracekit.store.contract import Lease
+from tracekit.store.rows import Lease
 
 T = TypeVar("T")
 

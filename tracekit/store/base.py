@@ -10,7 +10,8 @@ from tracekit.errors import TracekitError
 from tracekit.store import claiming, deciding, ownership
 from tracekit.store import writes as write_rules
 from tracekit.store.claims import ClaimRow
-from tracekit.store.contract import Lease, PutBlob, ReviewRow, TaskRow, Write
+from tracekit.store.contract import PutBlob, Write
+from tracekit.store.rows import Lease, ReviewRow, TaskRow
 from tracekit.store.transaction import Claimant, Transaction
 
 Result = TypeVar("Result")

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from tracekit.errors import Conflict, TracekitError
 from tracekit.store.claims import ClaimRow
-from tracekit.store.contract import ReviewRow
 from tracekit.store.ownership import is_open
+from tracekit.store.rows import ReviewRow
 from tracekit.store.transaction import Transaction
 
 

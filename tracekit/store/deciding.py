@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracekit.errors import Conflict, TracekitError
-from tracekit.store.contract import PutBlob, ReviewRow
+from tracekit.store.contract import PutBlob
 from tracekit.store.ownership import is_open
+from tracekit.store.rows import ReviewRow
 from tracekit.store.transaction import Transaction
 from tracekit.store.writes import put_blob
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from tracekit.store.contract import (
+from tracekit.store.rows import (
     CompensationRow,
     DecisionRow,
     EffectRow,

@@ -19,7 +19,8 @@ from weakref import WeakSet
 from tracekit import clock, machine
 from tracekit.folders import make_private
 from tracekit.model import TaskStatus
-from tracekit.store.contract import Store, WorkerRow
+from tracekit.store.contract import Store
+from tracekit.store.rows import WorkerRow
 
 _HELD_IN_MEMORY: set[tuple[str, str]] = set()
 """Store and worker of those whose store has no files: they live as long as they have not left."""

@@ -11,10 +11,11 @@ from tracekit.errors import Damaged
 from tracekit.model import TaskStatus
 from tracekit.store.base import Result, RuleStore, closed
 from tracekit.store.claims import ClaimRow
-from tracekit.store.contract import EventRow, PutBlob, ReviewRow, TaskRow, TaskState, WorkerRow
+from tracekit.store.contract import PutBlob
 from tracekit.store.gathering import Parts, body_hashes
 from tracekit.store.memory_tables import MemoryTransaction, Tables
 from tracekit.store.retention import SWEEP_GRACE_MS
+from tracekit.store.rows import EventRow, ReviewRow, TaskRow, TaskState, WorkerRow
 from tracekit.store.sql_store import check_all_found
 from tracekit.store.transaction import Transaction
 

@@ -12,12 +12,12 @@ from tracekit import clock
 from tracekit.model import EffectStatus
 from tracekit.store import ownership
 from tracekit.store.claims import ClaimRow
-from tracekit.store.contract import (
+from tracekit.store.contract import PutBlob
+from tracekit.store.rows import (
     CompensationRow,
     DecisionRow,
     EffectRow,
     EventRow,
-    PutBlob,
     ReviewRow,
     StepRow,
     TaskRow,

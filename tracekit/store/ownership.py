@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from tracekit.errors import LeaseLost, TracekitError
 from tracekit.model import EffectStatus, TaskStatus
-from tracekit.store.contract import Lease, ReviewRow, TaskRow
+from tracekit.store.rows import Lease, ReviewRow, TaskRow
 from tracekit.store.transaction import Claimant, Transaction
 
 _UNDER_WAY = (TaskStatus.RUNNING, TaskStatus.ROLLING_BACK)

@@ -12,8 +12,8 @@ from tracekit.errors import Damaged, TracekitError
 from tracekit.model import TaskStatus
 from tracekit.store.base import Result, RuleStore
 from tracekit.store.claims import ClaimRow
-from tracekit.store.contract import EventRow, ReviewRow, TaskRow, TaskState, WorkerRow
 from tracekit.store.gathering import Parts, body_hashes
+from tracekit.store.rows import EventRow, ReviewRow, TaskRow, TaskState, WorkerRow
 from tracekit.store.sealed import Bodies
 from tracekit.store.sql_transaction import Execute, blob_checksum
 from tracekit.store.tables import (

@@ -10,16 +10,8 @@ from typing import Any, TypeVar
 import orjson
 
 from tracekit.store.claims import ClaimRow
-from tracekit.store.contract import (
-    CompensationRow,
-    DecisionRow,
-    EffectRow,
-    EventRow,
-    PutBlob,
-    ReviewRow,
-    StepRow,
-    TaskRow,
-)
+from tracekit.store.contract import PutBlob
+from tracekit.store.rows import CompensationRow, DecisionRow, EffectRow, EventRow, ReviewRow, StepRow, TaskRow
 from tracekit.store.sealed import Bodies
 from tracekit.store.tables import CLAIM, COMPENSATION, DECISION, EFFECT, EVENT, REVIEW, STEP, TASK, Table
 from tracekit.store.transaction import Claimant

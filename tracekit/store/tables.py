@@ -19,7 +19,7 @@ import orjson
 
 from tracekit.errors import TracekitError
 from tracekit.store.claims import ClaimRow
-from tracekit.store.contract import (
+from tracekit.store.rows import (
     CompensationRow,
     DecisionRow,
     EffectRow,

@@ -7,16 +7,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from tracekit.store.claims import ClaimRow
-from tracekit.store.contract import (
-    CompensationRow,
-    DecisionRow,
-    EffectRow,
-    EventRow,
-    PutBlob,
-    ReviewRow,
-    StepRow,
-    TaskRow,
-)
+from tracekit.store.contract import PutBlob
+from tracekit.store.rows import CompensationRow, DecisionRow, EffectRow, EventRow, ReviewRow, StepRow, TaskRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,21 +12,18 @@ from tracekit.store.contract import (
     AddUsage,
     AppendDecision,
     AppendEvent,
-    EffectRow,
-    EventRow,
     InsertEffect,
     InsertReview,
-    Lease,
     PutBlob,
     PutCompensation,
     PutStep,
-    TaskRow,
     UpdateEffect,
     UpdateTask,
     UseReview,
     Write,
 )
 from tracekit.store.ownership import held_task, is_open
+from tracekit.store.rows import EffectRow, EventRow, Lease, TaskRow
 from tracekit.store.transaction import Transaction
 
 _KEPT_BY_STORE = frozenset(

@@ -8,7 +8,7 @@ from tracekit.durable.api import RESUMING_DECIDES, panel_of
 from tracekit.durable.plan import Plan
 from tracekit.durable.reviewing import MEANINGS
 from tracekit.model import StepKind
-from tracekit.store.contract import ReviewRow, TaskState
+from tracekit.store.rows import ReviewRow, TaskState
 
 
 @dataclass(frozen=True, slots=True)

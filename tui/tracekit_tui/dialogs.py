@@ -21,7 +21,7 @@ from tracekit_tui.text import Line, Run, clip, visible, wrap_words
 from tracekit_tui.textpane import TextPane
 
 if TYPE_CHECKING:
-    from tracekit.store.contract import StepRow
+    from tracekit.store.rows import StepRow
 
 Answer = TypeVar("Answer")
 

@@ -24,7 +24,8 @@ from tracekit.durable.fork import fork_id, plan_restore, restore
 from tracekit.durable.fork_words import restore_words
 from tracekit.errors import TracekitError
 from tracekit.store import open_store
-from tracekit.store.contract import ReviewRow, Store
+from tracekit.store.contract import Store
+from tracekit.store.rows import ReviewRow
 from tracekit_analyzers.views import TraceRow
 from tracekit_tui.choices import Choice
 from tracekit_tui.marks import span, state_words

@@ -9,8 +9,9 @@ import duckdb
 
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
-from tracekit.store.contract import Store, TaskRow
+from tracekit.store.contract import Store
 from tracekit.store.liveness import survey
+from tracekit.store.rows import TaskRow
 from tracekit_analyzers.asking import filtering
 from tracekit_analyzers.model import Source
 from tracekit_analyzers.views import Page, TraceRow

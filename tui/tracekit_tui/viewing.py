@@ -14,8 +14,9 @@ from tracekit.errors import NotStorable
 from tracekit.model import TaskStatus
 from tracekit.snapshot import decode, readable, to_log
 from tracekit.store.claims import ClaimRow
-from tracekit.store.contract import EffectRow, ReviewRow, StepRow, Store, TaskRow, TaskState
+from tracekit.store.contract import Store
 from tracekit.store.liveness import survey
+from tracekit.store.rows import EffectRow, ReviewRow, StepRow, TaskRow, TaskState
 from tracekit_tui.choices import Choice, choices_of
 from tracekit_tui.marks import counted, span, state_words
 
