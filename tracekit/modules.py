@@ -10,6 +10,9 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from types import ModuleType
 
@@ -35,7 +38,13 @@ def home_of(module: str) -> str:
 def file_of(module: ModuleType | None) -> str | None:
     """The absolute path of the file that *module* was loaded from."""
     file = getattr(module, "__file__", None)
-    return str(Path(file).resolve()) if file else None
+    return _resolved(file) if file else None
+
+
+@lru_cache(maxsize=1024)
+def _resolved(file: str) -> str:
+    """Asked for each stored value of a class, and each answer costs system calls."""
+    return str(Path(file).resolve())
 
 
 def is_script(home: str) -> bool:
@@ -51,10 +60,10 @@ def loaded_module(home: str) -> ModuleType | None:
     """
     if not is_script(home):
         return sys.modules.get(home) or _main_called(home)
-    modules = [sys.modules.get("__main__"), *_by_file_name(Path(home).stem)]
-    by_path = [module for module in modules if file_of(module) == home]
-    moved = [module for module in modules if Path(file_of(module) or "").name == Path(home).name]
-    return next(iter([*by_path, *moved]), None)
+    path = Path(home)
+    here = (module for module in _by_file_name(path.stem) if file_of(module) == home)
+    moved = (module for module in _by_file_name(path.stem) if Path(file_of(module) or "").name == path.name)
+    return next(chain(here, moved), None)
 
 
 def load_script(path: Path) -> ModuleType:
@@ -89,8 +98,7 @@ def _main_called(home: str) -> ModuleType | None:
     return sys.modules.get("__main__") if home_of("__main__") == home else None
 
 
-def _by_file_name(stem: str) -> list[ModuleType | None]:
-    """Loaded modules that a file of that name may have become."""
-    names = [_LOADED_SCRIPT + stem, stem]
-    names += [name for name in tuple(sys.modules) if name.endswith(f".{stem}")]
-    return [sys.modules.get(name) for name in names]
+def _by_file_name(stem: str) -> Iterator[ModuleType | None]:
+    """Loaded modules that a file of that name may have become, the likely ones first."""
+    yield from map(sys.modules.get, ("__main__", _LOADED_SCRIPT + stem, stem))
+    yield from (sys.modules.get(name) for name in tuple(sys.modules) if name.endswith(f".{stem}"))
