@@ -137,3 +137,22 @@ async def test_a_key_that_leads_away_while_rows_come_at_the_end_is_not_taken_bac
         await settle(pilot)
 
         assert rows.current == 499
+
+
+async def test_a_cursor_that_nobody_has_moved_stays_at_the_top_and_one_that_was_moved_there_does_not() -> (
+    None
+):
+    async with explorer(FakeAnalysis()) as (app, pilot):
+        await press(pilot, "ctrl+w")
+        rows = app.screen.query_one(VirtualList)
+        rows.feed(COLUMNS, numbered(100, 50), key=lambda row: row)
+        await settle(pilot)
+
+        rows.feed(COLUMNS, numbered(90, 60), keep_cursor=True, key=lambda row: row)
+        await settle(pilot)
+        assert (rows.cursor, rows.current, rows.scroll_offset.y) == (0, 90, 0)
+
+        await press(pilot, "j", "k")
+        rows.feed(COLUMNS, numbered(88, 62), keep_cursor=True, key=lambda row: row)
+        await settle(pilot)
+        assert (rows.cursor, rows.current) == (2, 90)

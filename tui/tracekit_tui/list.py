@@ -105,7 +105,7 @@ class VirtualList(Busy, Inked):
         self._key: Callable[[Any], object] | None = None
         self._follow_end = False
         self._placed_at: int | None = None
-        """Where the cursor was put without a key; until one moves it, it is kept in the middle."""
+        """Where the cursor was put without a key; None once a person has moved it."""
 
     # ------------------------------------------------------------------ feeding
 
@@ -124,7 +124,8 @@ class VirtualList(Busy, Inked):
 
         Args:
             keep_cursor: The cursor stays where it is when the rows have come.
-            key: What a row is known by: with *keep_cursor*, the cursor goes along with its row to its new place.
+            key: What a row is known by: with *keep_cursor*, the cursor goes along with its row to its new place. One that
+                nobody has moved from the top stays at the top.
             follow_end: A cursor that stands at the last row when the rows have come goes to the new last one.
         """
         self._columns, self._fetch = columns, fetch
@@ -142,7 +143,8 @@ class VirtualList(Busy, Inked):
         assert fetch is not None
         to_end = at is None and self._at_followed_end
         page = (self.cursor if at is None else at) // PAGE_ROWS
-        names = self._names_here() if at is None and not to_end else ()
+        goes_along = at is None and not to_end and not self._rests_at_top
+        names = self._names_here() if goes_along else ()
 
         def look() -> tuple[int, Page[Any]]:
             if to_end:
@@ -184,6 +186,10 @@ class VirtualList(Busy, Inked):
         self._announce()
 
     @property
+    def _rests_at_top(self) -> bool:
+        return self.cursor == 0 and self._placed_at == 0
+
+    @property
     def _at_followed_end(self) -> bool:
         return self._follow_end and self.cursor >= self.total - 1
 
@@ -207,7 +213,7 @@ class VirtualList(Busy, Inked):
             last = answer.total - 1
             return last if page == max(0, last) // PAGE_ROWS else None
         names = self._names_here()
-        if self._key is None or not names:
+        if self._key is None or not names or self._rests_at_top:
             return self.cursor
         places = {self._key(row): page * PAGE_ROWS + at for at, row in enumerate(answer.rows)}
         if names[0] in places:
@@ -304,7 +310,7 @@ class VirtualList(Busy, Inked):
         self._show_cursor()
 
     def _show_placed(self) -> None:
-        """Show what stands around a cursor that no key has moved yet."""
+        """Show what stands around a cursor that nobody has moved yet, in the middle."""
         if self.cursor != self._placed_at:
             self._show_cursor()
             return
@@ -318,14 +324,19 @@ class VirtualList(Busy, Inked):
             self._announced = row
             self.post_message(self.Moved(self, row))
 
+    def go(self, index: int) -> None:
+        """Put the cursor on a row as a person wants it."""
+        self._placed_at = None
+        self.cursor = max(0, min(self.total - 1, index))
+
     def action_move(self, count: int) -> None:
-        self.cursor = max(0, min(self.total - 1, self.cursor + count))
+        self.go(self.cursor + count)
 
     def action_top(self) -> None:
-        self.cursor = 0
+        self.go(0)
 
     def action_bottom(self) -> None:
-        self.cursor = max(0, self.total - 1)
+        self.go(self.total - 1)
 
     def action_half_page(self, halves: int) -> None:
         self.action_move(halves * max(1, (self.size.height - 1) // 2))
@@ -337,7 +348,7 @@ class VirtualList(Busy, Inked):
     def on_click(self, event: events.Click) -> None:
         index = self.scroll_offset.y + event.y - self.gutter.top - 1
         if 0 <= index < self.total and event.y > self.gutter.top:
-            self.cursor = index
+            self.go(index)
             if event.chain > 1:
                 self.action_open()
 

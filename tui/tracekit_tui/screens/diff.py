@@ -94,7 +94,7 @@ class DiffScreen(ExplorerScreen):
         places = [place for place, pair in enumerate(self.pairs) if pair.differs]
         ahead = [place for place in places if (place - found.cursor) * direction > 0]
         if places:
-            found.cursor = (ahead or places)[0 if direction > 0 else -1]
+            found.go((ahead or places)[0 if direction > 0 else -1])
 
     def copyable(self) -> list[Copyable]:
         controller, pair = self.explorer.controller, self.query_one(VirtualList).current

@@ -162,7 +162,7 @@ class TraceScreen(ExplorerScreen):
             self.notify("no such step in sight", markup=False)
             return
         self.steps.total = max(self.steps.total, found + 1)
-        self.steps.cursor = found
+        self.steps.go(found)
 
     def action_next_failed(self, direction: int) -> None:
         self._find(lambda row: row.code is not None or row.status in ("error", "unknown"), direction)

@@ -153,7 +153,7 @@ class TracesScreen(ExplorerScreen):
         if found is None:
             self.notify("no failed trace here", markup=False)
         else:
-            self.rows.cursor = found
+            self.rows.go(found)
 
     def action_mark(self) -> None:
         row: TraceRow | None = self.rows.current
