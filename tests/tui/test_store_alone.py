@@ -18,7 +18,7 @@ from tracekit_analyzers.views import TraceRow
 from tracekit_tui.command import _paths
 from tracekit_tui.controller import Controller
 from tracekit_tui.recoveries import Recoveries
-from tracekit_tui.stored import page_of
+from tracekit_tui.stored import pages_of
 
 
 async def test_its_tasks_are_listed_and_enter_opens_the_recovery(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ ROWS = (
     ],
 )  # fmt: skip
 def test_tasks_are_narrowed_in_the_language_of_the_list_of_traces(text: str, found: list[int]) -> None:
-    page = page_of(ROWS, filter=text, sort="-started_at", errors_only=False, offset=0, limit=10)
+    page = pages_of(lambda: ROWS, filter=text, sort="-started_at", errors_only=False)(0, 10)
 
     assert [one.steps for one in page.rows] == found
     assert (page.total, page.unfiltered) == (len(found), 3)
@@ -109,14 +109,14 @@ def test_what_only_a_log_knows_is_told_with_what_a_store_knows(text: str) -> Non
     with pytest.raises(
         TracekitError, match=r"only a log tells this.* A store alone knows age, code"
     ) as caught:
-        page_of(ROWS, filter=text, sort="name", errors_only=False, offset=0, limit=10)
+        pages_of(lambda: ROWS, filter=text, sort="name", errors_only=False)(0, 10)
 
     assert caught.value.code == "filter.needs_log"
 
 
 def test_tasks_are_sorted_and_narrowed_to_those_that_need_a_look() -> None:
     def shown(sort: str, *, errors_only: bool = False) -> list[int]:
-        page = page_of(ROWS, filter="", sort=sort, errors_only=errors_only, offset=0, limit=10)
+        page = pages_of(lambda: ROWS, filter="", sort=sort, errors_only=errors_only)(0, 10)
         return [one.steps for one in page.rows]
 
     assert shown("-started_at") == [1, 2, 3]
@@ -125,3 +125,18 @@ def test_tasks_are_sorted_and_narrowed_to_those_that_need_a_look() -> None:
     assert shown("name") == [1, 2, 3]
     assert shown("code") == [2, 1, 3]
     assert shown("-cost", errors_only=True) == [2]
+
+
+def test_the_tasks_are_read_and_narrowed_once_for_all_pages_of_a_list() -> None:
+    asked: list[int] = []
+
+    def tasks() -> tuple[TraceRow, ...]:
+        asked.append(1)
+        return ROWS
+
+    fetch = pages_of(tasks, filter="refund", sort="name", errors_only=False)
+    pages = [fetch(0, 1), fetch(1, 1), fetch(2, 1)]
+
+    assert [[one.steps for one in page.rows] for page in pages] == [[1], [2], []]
+    assert {(page.total, page.unfiltered) for page in pages} == {(2, 3)}
+    assert len(asked) == 1

@@ -9,7 +9,6 @@ import getpass
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +63,9 @@ class Controller:
     def traces(self, filter: str, sort: str, errors_only: bool) -> Callable[[int, int], Page[TraceRow]]:
         """A function that gives pages of the list of traces; without logs, of the tasks of the store."""
         if self.from_store and self.recoveries is not None:
-            return _pages_of(cache(self.recoveries.tasks), filter, sort, errors_only)
+            from tracekit_tui.stored import pages_of
+
+            return pages_of(self.recoveries.tasks, filter=filter, sort=sort, errors_only=errors_only)
 
         def fetch(offset: int, limit: int) -> Page[TraceRow]:
             return self.analysis.traces(
@@ -143,17 +144,6 @@ class Controller:
         if self.recoveries is not None:
             self.recoveries.close()
         self.analysis.close()
-
-
-def _pages_of(
-    tasks: Callable[[], Sequence[TraceRow]], filter: str, sort: str, errors_only: bool
-) -> Callable[[int, int], Page[TraceRow]]:
-    from tracekit_tui.stored import page_of
-
-    def fetch(offset: int, limit: int) -> Page[TraceRow]:
-        return page_of(tasks(), filter=filter, sort=sort, errors_only=errors_only, offset=offset, limit=limit)
-
-    return fetch
 
 
 def _scan(

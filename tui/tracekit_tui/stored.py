@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
+from functools import cache
 
 import duckdb
 
@@ -76,11 +77,11 @@ def _begun(task: TaskRow) -> int:
     return int(first) if first.isdigit() else 0
 
 
-def page_of(
-    rows: Sequence[TraceRow], *, filter: str, sort: str, errors_only: bool, offset: int, limit: int
-) -> Page[TraceRow]:
+def pages_of(
+    tasks: Callable[[], Sequence[TraceRow]], *, filter: str, sort: str, errors_only: bool
+) -> Callable[[int, int], Page[TraceRow]]:
     """
-    A page of *rows* that match.
+    A function that gives pages of those *tasks* that match, as they stand at its first call.
 
     Args:
         filter: In the language of the list of traces (`Analysis.traces`), as far as a store knows the fields.
@@ -89,15 +90,26 @@ def page_of(
     Raises:
         TracekitError: `filter.syntax` for what can't be read; `filter.needs_log` for what only logs can answer.
     """
-    found = [row for row in rows if not errors_only or row.status in NEEDS_A_LOOK]
-    if filter.strip():
-        found = _matching(found, filter)
+
+    @cache
+    def found() -> tuple[list[TraceRow], int]:
+        rows = tasks()
+        wanted = [row for row in rows if not errors_only or row.status in NEEDS_A_LOOK]
+        return _in_order(_matching(wanted, filter) if filter.strip() else wanted, sort), len(rows)
+
+    def fetch(offset: int, limit: int) -> Page[TraceRow]:
+        rows, unfiltered = found()
+        return Page(tuple(rows[offset : offset + limit]), offset, len(rows), unfiltered)
+
+    return fetch
+
+
+def _in_order(rows: list[TraceRow], sort: str) -> list[TraceRow]:
     column = sort.removeprefix("-")
-    known = [row for row in found if getattr(row, column) is not None]
+    known = [row for row in rows if getattr(row, column) is not None]
     # Sorting is stable: of equal ones the one that changed last comes first.
     known.sort(key=lambda row: getattr(row, column), reverse=sort.startswith("-"))
-    ordered = known + [row for row in found if getattr(row, column) is None]
-    return Page(tuple(ordered[offset : offset + limit]), offset, len(ordered), len(rows))
+    return known + [row for row in rows if getattr(row, column) is None]
 
 
 def _matching(rows: list[TraceRow], text: str) -> list[TraceRow]:
