@@ -250,6 +250,23 @@ def test_a_bad_setting_is_told_by_init_and_not_by_the_first_step(monkeypatch: py
     config.reset()
 
 
+async def test_a_step_around_whatever_has_to_be_awaited_holds_what_came_of_it(steps: Steps) -> None:
+    @tracekit.tool
+    async def double(number: int) -> int:
+        return 2 * number
+
+    class Adder:
+        async def __call__(self, number: int) -> int:
+            return number + 1
+
+    assert await tracekit.step("around a tool")(double)(4) == 8
+    assert await tracekit.step("around an object")(Adder())(4) == 5
+
+    outer, inner, other = steps()
+    assert [step["output_snapshot"] for step in (outer, inner, other)] == [8, 8, 5]
+    assert inner["parent_step_id"] == outer["step_id"]
+
+
 def test_an_unknown_option_is_refused_by_name() -> None:
     with pytest.raises(TracekitError) as caught:
         tracekit.init(servise="x")

@@ -21,6 +21,7 @@ from tracekit.recording.open_step import OpenStep
 from tracekit.recording.recorder import recorder
 from tracekit.recording.spans import StepRef
 from tracekit.recording.step_lines import NOT_GIVEN
+from tracekit.tools import is_async
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -103,7 +104,7 @@ class step:
             return self._async_generator(function, name)
         if inspect.isgeneratorfunction(function):
             return self._generator(function, name)
-        if inspect.iscoroutinefunction(function):
+        if is_async(function):
             return self._coroutine(function, name)
         return self._plain(function, name)
 
