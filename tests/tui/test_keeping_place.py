@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+import pytest
+from textual.pilot import Pilot
 
 from tests.tui.driving import explorer, press, settle
 from tests.tui.fake_analysis import FakeAnalysis
@@ -13,15 +17,20 @@ from tracekit_tui.list import VirtualList, fixed_page, text_column
 COLUMNS = [text_column("name", str)]
 
 
+@asynccontextmanager
+async def a_list() -> AsyncIterator[tuple[VirtualList, Pilot[int]]]:
+    """A list on a screen that does nothing of its own with the row under the cursor: that of damaged lines."""
+    async with explorer(FakeAnalysis()) as (app, pilot):
+        await press(pilot, "ctrl+w")
+        yield app.screen.query_one(VirtualList), pilot
+
+
 def numbered(first: int, count: int) -> Callable[[int, int], Page[int]]:
     return fixed_page(list(range(first, first + count)))
 
 
 async def test_the_cursor_goes_along_with_its_row_when_rows_come_in_above_it() -> None:
-    async with explorer(FakeAnalysis()) as (app, pilot):
-        # The screen of damaged lines does nothing of its own with the row under the cursor.
-        await press(pilot, "ctrl+w")
-        rows = app.screen.query_one(VirtualList)
+    async with a_list() as (rows, pilot):
         rows.feed(COLUMNS, numbered(100, 50), key=lambda row: row)
         await settle(pilot)
         await press(pilot, "j", "j")
@@ -34,10 +43,7 @@ async def test_the_cursor_goes_along_with_its_row_when_rows_come_in_above_it() -
 
 
 async def test_a_key_pressed_while_new_rows_are_on_their_way_counts() -> None:
-    async with explorer(FakeAnalysis()) as (app, pilot):
-        # The screen of damaged lines does nothing of its own with the row under the cursor.
-        await press(pilot, "ctrl+w")
-        rows = app.screen.query_one(VirtualList)
+    async with a_list() as (rows, pilot):
         rows.feed(COLUMNS, numbered(0, 50))
         await settle(pilot)
         go_on = threading.Event()
@@ -54,39 +60,29 @@ async def test_a_key_pressed_while_new_rows_are_on_their_way_counts() -> None:
         assert rows.cursor == 2
 
 
-async def test_a_row_that_is_gone_leaves_the_cursor_where_it_was() -> None:
-    async with explorer(FakeAnalysis()) as (app, pilot):
-        # The screen of damaged lines does nothing of its own with the row under the cursor.
-        await press(pilot, "ctrl+w")
-        rows = app.screen.query_one(VirtualList)
+@pytest.mark.parametrize(
+    ("keys", "left", "found"),
+    [
+        pytest.param(("G",), (0, 20), 19, id="above_it"),
+        pytest.param(("j", "j"), (10, 50), 10, id="below_it"),
+    ],
+)
+async def test_a_row_that_is_gone_leaves_the_cursor_at_the_nearest_that_is_left(
+    keys: tuple[str, ...], left: tuple[int, int], found: int
+) -> None:
+    async with a_list() as (rows, pilot):
         rows.feed(COLUMNS, numbered(0, 50), key=lambda row: row)
         await settle(pilot)
-        await press(pilot, "G")
+        await press(pilot, *keys)
 
-        rows.feed(COLUMNS, numbered(0, 20), keep_cursor=True, key=lambda row: row)
+        rows.feed(COLUMNS, numbered(*left), keep_cursor=True, key=lambda row: row)
         await settle(pilot)
 
-        assert rows.cursor == 19
-
-
-async def test_a_row_that_is_gone_leaves_the_cursor_at_the_nearest_that_is_left() -> None:
-    async with explorer(FakeAnalysis()) as (app, pilot):
-        await press(pilot, "ctrl+w")
-        rows = app.screen.query_one(VirtualList)
-        rows.feed(COLUMNS, numbered(0, 50), key=lambda row: row)
-        await settle(pilot)
-        await press(pilot, "j", "j")
-
-        rows.feed(COLUMNS, numbered(10, 50), keep_cursor=True, key=lambda row: row)
-        await settle(pilot)
-
-        assert rows.current == 10
+        assert rows.current == found
 
 
 async def test_the_cursor_finds_its_row_on_another_page() -> None:
-    async with explorer(FakeAnalysis()) as (app, pilot):
-        await press(pilot, "ctrl+w")
-        rows = app.screen.query_one(VirtualList)
+    async with a_list() as (rows, pilot):
         rows.feed(COLUMNS, numbered(1000, 500), at=199, key=lambda row: row)
         await settle(pilot)
         assert rows.current == 1199
@@ -98,9 +94,7 @@ async def test_the_cursor_finds_its_row_on_another_page() -> None:
 
 
 async def test_the_row_under_the_cursor_stays_in_its_line_of_the_screen() -> None:
-    async with explorer(FakeAnalysis()) as (app, pilot):
-        await press(pilot, "ctrl+w")
-        rows = app.screen.query_one(VirtualList)
+    async with a_list() as (rows, pilot):
         rows.feed(COLUMNS, numbered(100, 300), at=150, key=lambda row: row)
         await settle(pilot)
         line = rows.cursor - rows.scroll_offset.y
@@ -112,9 +106,7 @@ async def test_the_row_under_the_cursor_stays_in_its_line_of_the_screen() -> Non
 
 
 async def test_a_key_that_leads_away_while_rows_come_at_the_end_is_not_taken_back() -> None:
-    async with explorer(FakeAnalysis()) as (app, pilot):
-        await press(pilot, "ctrl+w")
-        rows = app.screen.query_one(VirtualList)
+    async with a_list() as (rows, pilot):
 
         def feed(fetch: Callable[[int, int], Page[int]]) -> None:
             rows.feed(COLUMNS, fetch, keep_cursor=True, key=lambda row: row, follow_end=True)
@@ -142,9 +134,7 @@ async def test_a_key_that_leads_away_while_rows_come_at_the_end_is_not_taken_bac
 async def test_a_cursor_that_nobody_has_moved_stays_at_the_top_and_one_that_was_moved_there_does_not() -> (
     None
 ):
-    async with explorer(FakeAnalysis()) as (app, pilot):
-        await press(pilot, "ctrl+w")
-        rows = app.screen.query_one(VirtualList)
+    async with a_list() as (rows, pilot):
         rows.feed(COLUMNS, numbered(100, 50), key=lambda row: row)
         await settle(pilot)
 

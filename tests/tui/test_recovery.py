@@ -209,28 +209,22 @@ def test_a_recovery_process_is_heard_to_its_last_word_and_its_code(tmp_path: Pat
     assert run.log.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_recovery_process_can_be_stopped(tmp_path: Path) -> None:
-    source = "import time\ntry:\n print('up', flush=True)\n time.sleep(60)\nexcept KeyboardInterrupt: raise SystemExit(7)"
-    run = RecoveryRun([sys.executable, "-c", source], "ada", tmp_path / "run.log")
-    heard, code = "", None
+@pytest.mark.parametrize(
+    ("source", "stops", "code"),
+    [
+        pytest.param("try:\n say_up()\nexcept KeyboardInterrupt: raise SystemExit(7)", 1, 7, id="hears_it"),
+        pytest.param("signal.signal(signal.SIGINT, signal.SIG_IGN)\nsay_up()", 2, -signal.SIGTERM, id="ignores_the_first"),
+    ],
+)  # fmt: skip
+def test_a_recovery_process_can_be_stopped(tmp_path: Path, source: str, stops: int, code: int) -> None:
+    say_up = "import signal, time\ndef say_up():\n print('up', flush=True)\n time.sleep(60)\n"
+    run = RecoveryRun([sys.executable, "-c", say_up + source], "ada", tmp_path / "run.log")
+    heard, ended = "", None
     while "up" not in heard:
         heard += run.news()[0]
-    run.stop()
-    while code is None:
-        _, code = run.news()
+    for _ in range(stops):
+        run.stop()
+    while ended is None:
+        _, ended = run.news()
 
-    assert code == 7
-
-
-def test_a_recovery_process_that_ignores_the_first_stop_is_ended_by_the_second(tmp_path: Path) -> None:
-    source = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint('up', flush=True)\ntime.sleep(60)"
-    run = RecoveryRun([sys.executable, "-c", source], "ada", tmp_path / "run.log")
-    heard, code = "", None
-    while "up" not in heard:
-        heard += run.news()[0]
-    run.stop()
-    run.stop()
-    while code is None:
-        _, code = run.news()
-
-    assert code == -signal.SIGTERM
+    assert ended == code
