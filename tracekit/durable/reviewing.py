@@ -16,6 +16,7 @@ from tracekit.durable.session import Session, event, now_ms
 from tracekit.errors import Divergence, RequiresReview
 from tracekit.model import TaskStatus
 from tracekit.snapshot import digest, to_log
+from tracekit.store import ownership
 from tracekit.store.contract import AppendDecision, InsertReview, UpdateTask, Write
 from tracekit.store.rows import DecisionRow, ReviewRow
 
@@ -45,7 +46,7 @@ MEANINGS = {
 
 def is_open(row: ReviewRow) -> bool:
     """Whether the question still waits for its answer."""
-    return row.status == "open" and (row.expires_ms is None or row.expires_ms > now_ms())
+    return ownership.is_open(row, now_ms())
 
 
 def review_row(

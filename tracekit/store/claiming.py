@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from tracekit.errors import Conflict, TracekitError
+from tracekit.errors import Conflict
 from tracekit.store.claims import ClaimRow
-from tracekit.store.ownership import is_open
+from tracekit.store.deciding import check_open, known_review
 from tracekit.store.rows import ReviewRow
 from tracekit.store.transaction import Transaction
 
 
 def claim(tx: Transaction, review_id: str, *, by: str, for_s: float, instead_of: str | None) -> ClaimRow:
     """Note that *by* has the question; raises `Conflict` when it is no longer open or another has it."""
-    review = tx.review(review_id)
-    if review is None:
-        raise TracekitError("review.unknown", f"there is no review {review_id!r}; list those that wait")
-    _check_open(review, tx.now_ms)
+    review = known_review(tx, review_id)
+    _check_claimable(review, tx.now_ms)
     standing = tx.review_claim(review_id)
     if standing is not None and not standing.stands(tx.now_ms):
         standing = None
@@ -44,18 +42,14 @@ def unclaim(tx: Transaction, review_id: str, *, by: str) -> bool:
     return True
 
 
-def _check_open(review: ReviewRow, now_ms: int) -> None:
+def _check_claimable(review: ReviewRow, now_ms: int) -> None:
     if review.status in ("decided", "used"):
         raise Conflict(
             "review.decided",
             f"review {review.review_id!r} was decided by {review.decided_by} as {review.decision!r}; "
             "there is nothing left to claim",
         )
-    if not is_open(review, now_ms):
-        raise Conflict(
-            "review.expired",
-            f"review {review.review_id!r} has expired; resume task {review.task_id!r} to be asked anew",
-        )
+    check_open(review, now_ms)
 
 
 def _clock(ms: int) -> str:

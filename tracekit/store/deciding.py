@@ -23,9 +23,7 @@ def decide(
     now_ms: int,
 ) -> ReviewRow:
     """Record the decision, or give back the same one made before; raises `Conflict` when another stands."""
-    review = tx.review(review_id)
-    if review is None:
-        raise TracekitError("review.unknown", f"there is no review {review_id!r}; list those that wait")
+    review = known_review(tx, review_id)
     answer = (decision, by, payload.hash if payload else None)
     if review.status in ("decided", "used"):
         return _same_answer(review, answer)
@@ -46,6 +44,23 @@ def decide(
     return decided
 
 
+def known_review(tx: Transaction, review_id: str) -> ReviewRow:
+    """The question, locked until the transaction ends; raises `review.unknown`."""
+    review = tx.review(review_id)
+    if review is None:
+        raise TracekitError("review.unknown", f"there is no review {review_id!r}; list those that wait")
+    return review
+
+
+def check_open(review: ReviewRow, now_ms: int) -> None:
+    """Raise `review.expired` for an undecided question that takes no answer any more."""
+    if not is_open(review, now_ms):
+        raise Conflict(
+            "review.expired",
+            f"review {review.review_id!r} has expired; resume task {review.task_id!r} to be asked anew",
+        )
+
+
 def _same_answer(review: ReviewRow, answer: tuple[str, str, str | None]) -> ReviewRow:
     if (review.decision, review.decided_by, review.payload) == answer:
         return review
@@ -57,11 +72,7 @@ def _same_answer(review: ReviewRow, answer: tuple[str, str, str | None]) -> Revi
 
 
 def _check_answerable(review: ReviewRow, args_digest: str, now_ms: int) -> None:
-    if not is_open(review, now_ms):
-        raise Conflict(
-            "review.expired",
-            f"review {review.review_id!r} has expired; resume task {review.task_id!r} to be asked anew",
-        )
+    check_open(review, now_ms)
     if review.args_digest != args_digest:
         raise Conflict(
             "review.other_arguments",
