@@ -79,7 +79,7 @@ def opened(folder: Path) -> tuple[Controller, list[TraceRow]]:
     with clock.use(now_of(rows)):
         url = sample_store(folder, controller.analysis, waiting)
     controller.recoveries = Recoveries(url)
-    controller.who = "ada"
+    controller.named = "ada"
     return controller, [*waiting, *rows]
 
 

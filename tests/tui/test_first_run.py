@@ -87,6 +87,23 @@ async def test_a_store_that_can_not_be_opened_is_tried_again_by_the_same_key(tmp
         assert "ticket-0" in screen_text(app)
 
 
+async def test_a_user_without_a_name_may_look_and_decide_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nameless() -> str:
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    monkeypatch.delenv("TRACEKIT_PERSON", raising=False)
+    # As in a container that runs under a number which no list of users knows.
+    monkeypatch.setattr("getpass.getuser", nameless)
+    sample, url = Path(__file__).parents[2] / "sample_traces" / "refund_ok.jsonl", waiting_store(tmp_path)
+    async with explorer(lambda: open_controller([sample], store=url, app=None, reader=None)) as (app, pilot):
+        assert "refund-ok" in screen_text(app)
+
+        await press(pilot, "5", "c")
+        assert "unknown, for 0s" in screen_text(app)
+
+
 def test_the_store_of_the_environment_is_opened_with_own_logs_and_not_with_those_of_strangers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,10 +5,8 @@ Everything that the screens ask and do, behind one object: reading and judging t
 
 from __future__ import annotations
 
-import getpass
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,24 +25,27 @@ FAILED = "s.status IN ('error', 'unknown') OR (s.status = 'running' AND t.status
 """Steps that the live list shows when only errors are wanted."""
 
 
-def person() -> str:
-    """Who decides here, as it is logged: `TRACEKIT_PERSON`, else the name of the login."""
-    return os.environ.get("TRACEKIT_PERSON") or getpass.getuser()
-
-
 @dataclass(slots=True)
 class Controller:
     """What the app holds: an analysis, perhaps a store, and what was read so far."""
 
     analysis: Analysis
     recoveries: Recoveries | None = None
-    who: str = field(default_factory=person)
+    named: str | None = None
+    """Who decides here, where it is not the person of this process."""
     progress: Progress | None = None
     """Last word of the reader; set from its thread, read by the screen's clock."""
     from_store: bool = False
     """There is no log: the list shows the tasks of the store."""
     news: int = 0
     """How often the reader said that there are rows to show, before it was done."""
+
+    @property
+    def who(self) -> str:
+        """Who decides here, as it is logged; found when it is asked for, as opening a log needs nobody's name."""
+        from tracekit.durable.api import person
+
+        return self.named or person()
 
     def load(self) -> tuple[int, int]:
         """Read what is new; numbers of traces and of damaged lines."""

@@ -68,7 +68,8 @@ class ReviewScreen(ExplorerScreen):
         self.tell()
 
     def crumb(self) -> list[Run]:
-        mine = sum(line.claim is not None and line.claim.claimed_by == self.me for line in self.lines)
+        me = self.me
+        mine = sum(line.claim is not None and line.claim.claimed_by == me for line in self.lines)
         runs: list[Run] = [(f"waiting {len(self.lines)}", "warn" if self.lines else "dim")]
         return [*runs, (f" · mine {mine}", "accent")] if mine else runs
 
