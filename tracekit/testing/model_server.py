@@ -15,13 +15,13 @@ import inspect
 import json
 import os
 import re
-import runpy
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tracekit.errors import TracekitError
+from tracekit.modules import load_script
 from tracekit.testing.loopback import Answer, Request, serve
 from tracekit.testing.messages_wire import as_message, chat_messages
 from tracekit.testing.service import Service
@@ -254,8 +254,7 @@ def _place_of(policy: Policy) -> str:
 
 def _policy_at(place: str) -> Policy:
     file, _, name = place.rpartition(":")
-    sys.path.insert(0, os.path.dirname(file))
-    policy: Policy = runpy.run_path(file, run_name="tracekit_policy")[name]
+    policy: Policy = getattr(load_script(Path(file)), name)
     return policy
 
 
