@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 import orjson
-import polars
 
 from tracekit.errors import TracekitError
 from tracekit_analyzers.model import Diagnosis, Source, TraceVerdict
@@ -22,12 +21,16 @@ from tracekit_analyzers.relations import statement
 from tracekit_analyzers.reports.as_json import evidence
 from tracekit_analyzers.reports.result import Result, is_failed, primary
 
-Row = tuple[Any, ...]
-Frame = TypeVar("Frame", polars.DataFrame, polars.LazyFrame)
-Schema = dict[str, polars.DataType]
+if TYPE_CHECKING:
+    import polars
 
-_TEXT, _WHOLE, _NUMBER, _YES = polars.String(), polars.Int64(), polars.Float64(), polars.Boolean()
-_TIME = polars.Datetime("us", "UTC")
+    # Loaded where a frame is made: it is a third of the time in which a command without frames starts.
+    Frame = TypeVar("Frame", polars.DataFrame, polars.LazyFrame)
+
+Row = tuple[Any, ...]
+Schema = dict[str, type]
+
+_TEXT, _WHOLE, _NUMBER, _YES, _TIME = str, int, float, bool, datetime
 
 RUNS: Schema = {
     "trace_id": _TEXT, "task_id": _TEXT, "name": _TEXT, "status": _TEXT, "failed": _YES, "steps": _WHOLE, "started_at": _TIME,
@@ -76,13 +79,19 @@ def rows(name: str, result: Result) -> Rows:
 
 def frame(name: str, result: Result) -> polars.DataFrame:
     """The same as a frame."""
+    import polars
+
     if name in MADE:
-        return polars.DataFrame(list(_MAKERS[name](result)), schema=MADE[name], orient="row")
+        utc = polars.Datetime("us", "UTC")
+        schema = {column: utc if kind is _TIME else kind for column, kind in MADE[name].items()}
+        return polars.DataFrame(list(_MAKERS[name](result)), schema=schema, orient="row")
     return queried(database(name, result), statement(f"table_{name}"))
 
 
 def queried(con: duckdb.DuckDBPyConnection, sql: str) -> polars.DataFrame:
     """What *sql* gives, as a frame, handed over in the memory layout that both share: no row is made in Python."""
+    import polars
+
     try:
         return aware(polars.DataFrame(con.sql(sql)))
     except duckdb.Error as error:
@@ -91,6 +100,8 @@ def queried(con: duckdb.DuckDBPyConnection, sql: str) -> polars.DataFrame:
 
 def aware(made: Frame) -> Frame:
     """*made* with its times, which the database keeps without a zone, in UTC."""
+    import polars
+
     kinds = made.collect_schema()
     naive = [
         name for name, kind in kinds.items() if isinstance(kind, polars.Datetime) and kind.time_zone is None

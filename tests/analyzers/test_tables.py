@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,17 @@ def test_a_table_has_the_same_rows_in_every_form(
 
 def as_json(row: dict[str, Any]) -> dict[str, Any]:
     return {name: tables.as_json(value) for name, value in row.items()}
+
+
+@pytest.mark.parametrize("command", [["analyze"], ["analyze", "--table", "runs"], ["sql"]])
+def test_a_command_that_makes_no_frame_does_not_load_polars(log: Path, command: list[str]) -> None:
+    query = ["select count(*) from steps"] if command == ["sql"] else []
+    ran = f"from tracekit.cli import main; code = main({[*command, str(log), *query]})"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; {ran}; sys.exit(code != 3 or 'polars' in sys.modules)"]
+    )
+
+    assert done.returncode == 0
 
 
 def test_runs_tell_the_verdict_and_what_going_on_saves(log: Path) -> None:
