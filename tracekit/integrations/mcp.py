@@ -15,8 +15,8 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 
 from tracekit.integrations._patching import Patches, client
-from tracekit.model import StepKind, StepStatus
-from tracekit.recording.ending import finish_with
+from tracekit.model import StepKind
+from tracekit.recording.ending import StepBlock
 from tracekit.recording.failure import ToldError
 from tracekit.recording.open_step import CURRENT_STEP, OpenStep
 from tracekit.recording.recorder import recorder
@@ -55,16 +55,11 @@ def _recorded(original: Callable[..., Any]) -> Callable[..., Any]:
             input=arguments or {},
             attributes=_METHOD,
         )
-        try:
-            with step.active():
-                result = await original(self, name, arguments, *args, **kwargs)
-        except BaseException as error:
-            finish_with(step, error)
-            raise
-        if _is_error(result):
-            step.finish(StepStatus.ERROR, output=_shown(result), error=ToldError("tool_error", _text(result)))
-        else:
-            step.finish(output=_shown(result))
+        with StepBlock(step) as block:
+            result = await original(self, name, arguments, *args, **kwargs)
+            block.output = _shown(result)
+            if _is_error(result):
+                block.error = ToldError("tool_error", _text(result))
         return result
 
     return call_tool

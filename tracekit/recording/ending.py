@@ -49,7 +49,7 @@ class StepBlock:
         self._fields = fields
         self.output: Any = NOT_GIVEN
         self.error: BaseException | None = None
-        """Why the step ends, where the block itself only cleans up behind it."""
+        """Why the step ends, where no error leaves the block: it cleans up behind one, or was answered with one."""
 
     def __enter__(self) -> StepBlock:
         self._active.__enter__()
