@@ -157,7 +157,7 @@ URLS = ("postgresql://u:geheim@127.0.0.1:1/x?connect_timeout=1", "postgresql//u:
         "mysql://u:geheim@h/x", "mysql://u:ge/he@im@h/x", "mysql://h/x?password=geheim", "host=h password=geheim")  # fmt: skip
 
 
-@pytest.mark.parametrize("url", URLS[1:])
+@pytest.mark.parametrize("url", URLS)
 def test_the_password_of_a_store_is_never_shown(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("ls", "doctor"):
         assert main([command, "--store", url]) == 4 or command == "doctor"
