@@ -19,6 +19,8 @@ from tracekit.cli import main
         ["worker", "--app", "agent", "--lease-s", "0"],
         ["worker", "--app", "agent", "--poll-s", "-1"],
         ["ls", "--limit", "-1"],
+        ["review", "claim", "r1", "--minutes", "0"],
+        ["review", "claim", "r1", "--minutes", "nan"],
         ["collect", "--limit-mib", "0"],
     ],
 )

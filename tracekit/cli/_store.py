@@ -49,7 +49,7 @@ def amount(text: str) -> float:
     raise argparse.ArgumentTypeError(f"expected a number of at least 0, got {text!r}")
 
 
-def seconds(text: str) -> float:
+def above_zero(text: str) -> float:
     """The type of an option: a finite number above 0."""
     if found := amount(text):
         return found

@@ -8,7 +8,16 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from tracekit import clock
-from tracekit.cli._store import add_format, add_store, inline, print_json, print_table, say, visible
+from tracekit.cli._store import (
+    above_zero,
+    add_format,
+    add_store,
+    inline,
+    print_json,
+    print_table,
+    say,
+    visible,
+)
 from tracekit.cli.command import Command, Exit, UsageError
 from tracekit.errors import TracekitError
 
@@ -34,7 +43,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     claim.add_argument("--by", metavar="NAME", help=_BY)
     claim.add_argument(
         "--minutes",
-        type=float,
+        type=above_zero,
         metavar="N",
         help="how long it stands before it ends by itself; default TRACEKIT_CLAIM_S, else 15",
     )
@@ -175,8 +184,6 @@ def _claim(options: argparse.Namespace) -> int:
         given_back = store.unclaim_review(options.review, by=who)
         print(f"{options.review}: {'claimed by nobody' if given_back else f'{who} has no claim on it'}")
         return Exit.CLEAN
-    if options.minutes is not None and options.minutes <= 0:
-        raise UsageError(f"--minutes: expected a number above 0, got {options.minutes:g}")
     for_s = settings().claim_s if options.minutes is None else options.minutes * 60
     row = store.claim_review(options.review, by=who, for_s=for_s, instead_of=options.take_over)
     if options.format == "json":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tracekit.cli._store import add_store, say, seconds, tell, visible
+from tracekit.cli._store import above_zero, add_store, say, tell, visible
 from tracekit.cli.command import Command, Exit
 
 
@@ -15,10 +15,12 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--home", metavar="DIR", help="folder of the log; default TRACEKIT_HOME, else .tracekit"
     )
-    parser.add_argument("--poll-s", type=seconds, default=0.5, help="seconds between looks at an empty store")
+    parser.add_argument(
+        "--poll-s", type=above_zero, default=0.5, help="seconds between looks at an empty store"
+    )
     parser.add_argument(
         "--lease-s",
-        type=seconds,
+        type=above_zero,
         default=30.0,
         help="seconds after which other machines take the tasks of a worker that is not heard of any more",
     )
