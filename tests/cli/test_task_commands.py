@@ -218,6 +218,18 @@ def test_a_question_says_by_what_the_service_finds_the_request_and_how_to_decide
     assert "tracekit review decide" not in shell.run("review", "show", review).stdout
 
 
+def test_an_answer_that_is_called_done_is_an_answer_like_any_other(shell: Shell) -> None:
+    agent = shell.folder / "agent.py"
+    agent.write_text(AGENT.replace("run.tool(pay, amount)", "run.ask('Ready?', ['done', 'not yet'])"))
+    shell.run("start")
+    review = json.loads(shell.run("review", "list", "--format", "json").stdout)[0]["review_id"]
+
+    decided = shell.run("review", "decide", review, "done")
+
+    assert decided.returncode == 0, decided.stderr
+    assert shell.run("resume", "t").stdout.strip() == '"done"'
+
+
 def test_a_plan_says_that_the_script_was_found_and_could_not_be_loaded(shell: Shell) -> None:
     shell.run("start", DIE="1")
     script = shell.folder / "agent.py"

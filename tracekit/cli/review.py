@@ -200,7 +200,7 @@ def _decide(options: argparse.Namespace) -> int:
     from tracekit.durable.owning import existing_store
 
     decision, result = _answer(options)
-    if decision == "done" and options.decision == "done" and options.result is None:
+    if decision == "done" and result is None and options.result is None:
         raise UsageError(
             "`done` needs --result JSON, what the call would have answered: it can't be changed later, and what comes "
             "next is told it; `--result null` where there is nothing to say"
