@@ -6,18 +6,18 @@ The journal is that of the log; the question and the ledger row are those that t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from decimal import Decimal
 from pathlib import Path
 
+from tests.tui.waiting import leave_waiting
 from tracekit import clock
 from tracekit.durable.places import named_call
-from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus, TaskStatus
+from tracekit.model import StepKind, StepStatus
 from tracekit.snapshot import digest, encode
 from tracekit.store import open_store
-from tracekit.store.contract import InsertEffect, InsertReview, PutBlob, PutStep, Store, UpdateTask
-from tracekit.store.rows import EffectRow, ReviewRow, StepRow, TaskRow
+from tracekit.store.contract import PutBlob, Store
+from tracekit.store.rows import StepRow, TaskRow
 from tracekit_analyzers.views import Analysis, StepLine, TraceRow
 
 ARGUMENTS = encode({"order_id": "A-1024", "amount": Decimal("99.50")})
@@ -53,21 +53,24 @@ def _add(store: Store, trace: TraceRow, lines: Sequence[StepLine], *, asked_ms: 
         created_ms=asked_ms,
         updated_ms=asked_ms,
     )
-    assert store.create(task, [arguments])
-    lease = store.acquire(task_id, owner="worker-1", ttl_s=30)
-    assert lease is not None
     steps = [_journal(task_id, line) for line in called]
-    store.commit(
-        lease,
-        [
-            *map(PutStep, steps),
-            InsertEffect(_effect(task_id, steps[-1], arguments)),
-            InsertReview(_question(task_id, task.goal, steps[-1], asked_ms)),
-            UpdateTask({"status": TaskStatus.REQUIRES_REVIEW}),
-        ],
-        durable=True,
+    last = steps[-1]
+    panel = {
+        "goal": task.goal,
+        "break_point": named_call(last.place, last.name),
+        "reason": REASON,
+        "recommendation": RECOMMENDED,
+    }
+    leave_waiting(
+        store,
+        task,
+        arguments,
+        steps,
+        panel,
+        key=digest(f"{task_id}/{last.place}".encode()),
+        review_id=f"rev-{digest(task_id.encode())[:12]}",
+        asked_ms=asked_ms - 120_000,
     )
-    store.release(lease)
 
 
 def _journal(task_id: str, line: StepLine) -> StepRow:
@@ -86,40 +89,4 @@ def _journal(task_id: str, line: StepLine) -> StepRow:
         tokens=200 if is_model else 0,
         started_ms=began_ms,
         finished_ms=began_ms + took_ms if line.status == "ok" else None,
-    )
-
-
-def _effect(task_id: str, step: StepRow, arguments: PutBlob) -> EffectRow:
-    return EffectRow(
-        digest(f"{task_id}/{step.place}".encode()),
-        task_id,
-        step.place,
-        1,
-        step.name,
-        EffectRisk.PAYMENT,
-        False,
-        "d" * 32,
-        arguments.hash,
-        EffectStatus.EXECUTED_UNKNOWN,
-        intent_ms=step.started_ms,
-    )
-
-
-def _question(task_id: str, goal: str, step: StepRow, asked_ms: int) -> ReviewRow:
-    panel = {
-        "goal": goal,
-        "break_point": named_call(step.place, step.name),
-        "reason": REASON,
-        "recommendation": RECOMMENDED,
-        "options": ["retry", "skip", "done", "edit", "rollback", "abort"],
-    }
-    return ReviewRow(
-        f"rev-{digest(task_id.encode())[:12]}",
-        task_id,
-        step.place,
-        digest(f"{task_id}/{step.place}".encode()),
-        "effect.unknown",
-        json.dumps(panel),
-        "d" * 32,
-        created_ms=asked_ms - 120_000,
     )
