@@ -67,19 +67,14 @@ def socket_of(address: str) -> str:
 async def test_keys_over_the_socket_walk_from_the_list_to_the_recovery(address: str) -> None:
     async with aiohttp.ClientSession() as session, session.ws_connect(socket_of(address)) as socket:
         await _until(socket, "payment.refund")
-        await socket.send_json(["stdin", "\r"])
-        await _until(socket, "received")
-        await socket.send_json(["stdin", "r"])
-        await _until(socket, "RECOMMENDED")
+        await _walk(socket, "\r", "received", "r", "RECOMMENDED")
 
 
 async def test_two_tabs_are_two_explorers(address: str) -> None:
     async def walk(*keys_and_words: str) -> None:
         async with aiohttp.ClientSession() as session, session.ws_connect(socket_of(address)) as socket:
             await _until(socket, "process.killed")
-            for key, words in zip(keys_and_words[::2], keys_and_words[1::2], strict=True):
-                await socket.send_json(["stdin", key])
-                await _until(socket, words)
+            await _walk(socket, *keys_and_words)
 
     await asyncio.gather(walk("\r", "received", "r", "RECOMMENDED"), walk("a", "GROUPS"))
 
@@ -89,12 +84,7 @@ async def test_a_page_closed_in_the_middle_of_a_recovery_leaves_it_running(
 ) -> None:
     async with aiohttp.ClientSession() as session, session.ws_connect(socket_of(address)) as socket:
         await _until(socket, "process.killed")
-        await socket.send_json(["stdin", "r"])
-        await _until(socket, "RECOMMENDED")
-        await socket.send_json(["stdin", "r"])
-        await _until(socket, "this will be done")
-        await socket.send_json(["stdin", "\r"])
-        await _until(socket, "recovery runs as pid")
+        await _walk(socket, "r", "RECOMMENDED", "r", "this will be done", "\r", "recovery runs as pid")
 
     store = open_store(f"sqlite:{tmp_path / 'state.db'}")
     async with asyncio.timeout(60):
@@ -102,6 +92,13 @@ async def test_a_page_closed_in_the_middle_of_a_recovery_leaves_it_running(
             await asyncio.sleep(0.1)
     store.close()
     assert moved(tmp_path) == 1
+
+
+async def _walk(socket: aiohttp.ClientWebSocketResponse, *keys_and_words: str) -> None:
+    """Press each key and wait for the words that it leads to."""
+    for key, words in zip(keys_and_words[::2], keys_and_words[1::2], strict=True):
+        await socket.send_json(["stdin", key])
+        await _until(socket, words)
 
 
 async def _until(socket: aiohttp.ClientWebSocketResponse, words: str) -> None:
