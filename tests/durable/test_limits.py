@@ -248,3 +248,8 @@ def test_a_forked_child_can_not_write_under_its_parents_lease() -> None:
 def test_a_limit_that_no_work_could_keep_is_refused_where_the_task_is_declared(limit: dict[str, Any]) -> None:
     with pytest.raises(TracekitError, match=next(iter(limit))):
         tracekit.task(**limit)
+
+
+def test_a_limit_that_no_work_could_keep_is_refused_where_a_scope_is_entered() -> None:
+    with pytest.raises(TracekitError, match="max_recoveries"), tracekit.task_scope("s", max_recoveries=-1):
+        pass

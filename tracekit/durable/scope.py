@@ -19,6 +19,7 @@ from tracekit.durable import shell_async, shell_sync
 from tracekit.durable.api import SCOPE_FUNCTION, settle_reviews, take
 from tracekit.durable.bodies import blob
 from tracekit.durable.ids import checked_id
+from tracekit.durable.limits import check_limits_given
 from tracekit.durable.owning import Ownership, opened, ownership
 from tracekit.durable.places import entered
 from tracekit.durable.requests import Commit
@@ -122,6 +123,7 @@ def _led_to(guard: Guard) -> Iterator[Guard]:
 
 def _admitted(owner: Ownership, task_id: str, goal: str, max_recoveries: int) -> TaskRow:
     """The scope's row, admitted if it is new; raises where the id belongs to a task."""
+    check_limits_given(max_recoveries=max_recoveries)
     arguments = blob({"args": [], "kwargs": {}})
     random = clock.current().random_hex
     row = TaskRow(
