@@ -44,9 +44,8 @@ def _run(options: argparse.Namespace) -> int:
     settings = config.configure(home=options.home, service=options.service, log_enabled=True)
     inlet = Inlet(settings)
     try:
-        token = os.environ.get(TOKEN_VARIABLE) or (
-            None if is_loopback(options.host) else secrets.token_urlsafe(24)
-        )
+        given = os.environ.get(TOKEN_VARIABLE)
+        token = given or (None if is_loopback(options.host) else secrets.token_urlsafe(24))
         server = Collector(
             inlet, options.host, options.port, limit_bytes=options.limit_mib << 20, token=token
         )
@@ -58,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
     _say(f"receiving OTLP on http://{host!s}:{port}, writing to {settings.home / 'traces'}")
     if not otlp_proto.is_there():
         _say("application/json only: protobuf needs pip install 'tracekit-agents[collect]'")
-    if token is not None and TOKEN_VARIABLE not in os.environ:
+    if token and not given:
         _say(
             f"clients need OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20{token} (or set {TOKEN_VARIABLE})"
         )
