@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tracekit import config
-from tracekit.collect import gate
+from tracekit.collect import gate, server
 from tracekit.collect.inlet import Inlet
 from tracekit.collect.server import Collector
 
@@ -95,11 +95,26 @@ def test_a_body_that_is_no_request_is_told_so(run: Any, name: str) -> None:
     assert receiver.post(request()) == 200
 
 
-@pytest.mark.parametrize("fields", [{"startTimeUnixNano": float("inf")}, {"kind": float("nan")}, {"endTimeUnixNano": "9" * 9000},
-                                    {"attributes": [{"key": "a", "value": {"doubleValue": "x"}}]}, {"attributes": 7},
-                                    {"attributes": [{"key": "a", "value": {"bytesValue": "%"}}]}, {"events": [7, {"timeUnixNano": []}]}])  # fmt: skip
-def test_a_span_with_impossible_values_is_rejected_alone(run: Any, fields: dict[str, Any]) -> None:
-    assert run().post(request(**fields)) == 200
+IMPOSSIBLE = [{"startTimeUnixNano": float("inf")}, {"kind": float("nan")}, {"endTimeUnixNano": "9" * 9000}, {"attributes": 7},
+              {"attributes": [{"key": "a", "value": {"doubleValue": "x"}}]}]  # fmt: skip
+STRANGE = [
+    {"attributes": [{"key": "a", "value": {"bytesValue": "%"}}]},
+    {"events": [7, {"timeUnixNano": []}]},
+]
+
+
+@pytest.mark.parametrize(
+    ("fields", "rejected"), [*((each, 1) for each in IMPOSSIBLE), *((each, 0) for each in STRANGE)]
+)
+def test_a_span_with_impossible_values_takes_no_other_with_it(
+    run: Any, fields: dict[str, Any], rejected: int
+) -> None:
+    receiver = run()
+    spans = [SPAN | fields, SPAN | {"spanId": "ef" * 8}]
+    body = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode()
+
+    assert receiver.post(body) == 200
+    assert (receiver.inlet.counts["rejected"], receiver.inlet.counts["spans"]) == (rejected, 2 - rejected)
 
 
 @pytest.mark.parametrize(
@@ -196,6 +211,22 @@ def test_more_connections_than_there_is_room_for_are_told_to_come_again(
     while receiver.server.gate._began_s and time.monotonic() < until:
         time.sleep(0.01)
     assert receiver.post(request()) == 200
+
+
+def test_while_many_large_bodies_come_in_only_small_ones_are_taken(
+    run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "WAIT_S", 0.05)
+    receiver = run()
+    large = request() + b" " * gate.SMALL_BODY_BYTES
+    chunked = b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    for _ in range(gate.LARGE_AT_ONCE):
+        assert receiver.server.gate.large.acquire(blocking=False)
+
+    assert (receiver.post(large), receiver.post(request())) == (503, 200)
+    assert receiver.say(chunked).split(b" ")[1] == b"503"
+    receiver.server.gate.large.release()
+    assert receiver.post(large) == 200
 
 
 def test_with_a_token_nobody_else_writes(run: Any) -> None:
