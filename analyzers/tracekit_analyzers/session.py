@@ -20,6 +20,7 @@ from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, TraceVerdict
 from tracekit_analyzers.reading import database
 from tracekit_analyzers.reading.liveness import any_held
 from tracekit_analyzers.relations import relate, statement
+from tracekit_analyzers.relations.contexts import Ask
 from tracekit_analyzers.shortcuts.glance import Glance
 from tracekit_analyzers.verdicts.alignment import AlignStep
 from tracekit_analyzers.verdicts.groups import Group, Grouped, grouped
@@ -224,12 +225,12 @@ class Session:
             while self._previews:
                 self._previews.popitem()[1].close()
 
-    def _from(self, trace_id: str) -> tuple[object, rows.Ask]:
+    def _from(self, trace_id: str) -> tuple[object, Ask]:
         """Where the steps of the trace are asked for, and how."""
         preview = self._preview(trace_id) if self._engine is None else None
         return (self.engine, self._ask) if preview is None else (preview, preview.ask)
 
-    def _from_related(self, trace_id: str) -> tuple[object, rows.Ask]:
+    def _from_related(self, trace_id: str) -> tuple[object, Ask]:
         """The same for what rests on calls and messages too: these are put together after the steps."""
         preview = self._preview(trace_id)
         if preview is not None:
@@ -350,9 +351,7 @@ class Session:
         unfiltered = len(self._tree(source, ask, trace_id, False)) if errors_only else len(places)
         return Page(lines, offset, len(places), unfiltered)
 
-    def _tree(
-        self, source: object, ask: rows.Ask, trace_id: str, errors_only: bool
-    ) -> tuple[tree.Place, ...]:
+    def _tree(self, source: object, ask: Ask, trace_id: str, errors_only: bool) -> tuple[tree.Place, ...]:
         """The tree of a trace; the last few are kept for as long as they are asked of the same *source*."""
         key = (trace_id, errors_only)
         held = self._trees.get(key)
@@ -461,7 +460,7 @@ class Session:
                 self._engine = None
 
 
-def _make_tree(ask: rows.Ask, trace_id: str, errors_only: bool) -> tuple[tree.Place, ...]:
+def _make_tree(ask: Ask, trace_id: str, errors_only: bool) -> tuple[tree.Place, ...]:
     narrow = ask(
         "select step_id, parent_step_id, seq from log.steps where trace_id = ? order by seq", (trace_id,)
     )
@@ -480,7 +479,7 @@ def _make_tree(ask: rows.Ask, trace_id: str, errors_only: bool) -> tuple[tree.Pl
     return tuple(place for place in places if place.step_id in bad)
 
 
-def _lines(ask: rows.Ask, trace_id: str, places: Sequence[tree.Place]) -> tuple[StepLine, ...]:
+def _lines(ask: Ask, trace_id: str, places: Sequence[tree.Place]) -> tuple[StepLine, ...]:
     wanted = [place.step_id for place in places]
     found = ask(statement("step_lines"), {"trace": trace_id, "steps": wanted}) if wanted else []
     by_id = {row[0]: row for row in found}

@@ -13,6 +13,8 @@ import pytest
 
 from tracekit import clock
 from tracekit.errors import TracekitError
+from tracekit_analyzers.engine import Engine
+from tracekit_analyzers.relations.contexts import Contexts
 from tracekit_analyzers.session import Session
 from tracekit_analyzers.views import Progress
 
@@ -263,3 +265,31 @@ def test_progress_is_told_from_reading_to_done(folder: Path) -> None:
 
     assert [progress.stage for progress in told] == ["reading", "relations", "diagnosing", "done"]
     assert told[0].done_bytes == told[0].total_bytes == (folder / "log.jsonl").stat().st_size
+
+
+def test_a_context_that_builds_on_hundreds_of_others_of_two_traces_is_told_with_few_questions(
+    tmp_path: Path,
+) -> None:
+    names = [f"h{place}" for place in range(400)]
+    log = [
+        step(
+            BAD if place < 300 else GOOD, f"m{place}", 1, 2, kind="model", name="ask",
+            context={"digest": f"d{place}", "count": place + 1, "base": f"d{place - 1}" if place else None, "keep": place,
+                     "hashes": [name], "complete": True},
+        )
+        for place, name in enumerate(names)
+    ]  # fmt: skip
+    path = tmp_path / "log.jsonl"
+    path.write_text("\n".join(map(json.dumps, log)))
+    questions: list[str] = []
+    with Engine([path]) as engine:
+        engine.load()
+
+        def ask(sql: str, parameters: Any) -> list[tuple[Any, ...]]:
+            questions.append(sql)
+            return engine.con.execute(sql, parameters).fetchall()
+
+        told = Contexts().follow("d399", ask)
+
+    assert told == tuple(names)
+    assert len(questions) == 4

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
 from tracekit.errors import TracekitError
 from tracekit_analyzers.asking.tree import Place
 from tracekit_analyzers.model import Source
-from tracekit_analyzers.relations.contexts import Contexts
+from tracekit_analyzers.relations.contexts import Ask, Contexts
 from tracekit_analyzers.verdicts.compare import differences
 from tracekit_analyzers.views import MessageLine, StepDetail, StepLine, TraceRow
 
 Row = tuple[Any, ...]
-Ask = Callable[[str, Any], list[Row]]
 
 NOT_IN_LOG = "(this message is not in the log)"
 TRACE_COLUMNS = (
@@ -134,26 +132,8 @@ def context_names(ask: Ask, trace_id: str, step_id: str) -> list[tuple[str, str]
     )
     had_before, added, dropped = changed[0] if changed else (False, [], [])
     new = set(added) if had_before else set()
-    names = [(name, "added" if name in new else "kept") for name in _whole(ask, found[0][0])]
+    names = [(name, "added" if name in new else "kept") for name in Contexts().follow(found[0][0], ask)]
     return [*((name, "dropped") for name in dropped), *names]
-
-
-def _whole(ask: Ask, digest: str) -> tuple[str, ...]:
-    """All hashes of a context, following the contexts that it builds on."""
-    contexts = Contexts()
-    name: str | None = digest
-    while name is not None and not contexts.knows(name):
-        found = ask(
-            "select context_base, coalesce(context_keep, 0), coalesce(context_hashes, []) from log.steps "
-            "where context_digest = ? order by last_n limit 1",
-            (name,),
-        )
-        if not found:
-            break
-        base, keep, hashes = found[0]
-        contexts.learn_base(name, base, keep, tuple(hashes))
-        name = base if keep else None
-    return contexts.whole(digest)
 
 
 def messages_named(ask: Ask, trace_id: str, names: list[str]) -> dict[str, Row]:

@@ -13,7 +13,6 @@ from tracekit_analyzers.growing import part
 from tracekit_analyzers.growing.growth import Grown, MustReadAll, Watch
 from tracekit_analyzers.growing.part import Told
 from tracekit_analyzers.reading.damage import Damage
-from tracekit_analyzers.relations import statement
 from tracekit_analyzers.relations.contexts import Contexts
 
 MOST_STEPS = 60_000
@@ -174,23 +173,14 @@ class Finding:
                     bases.add(context["base"])
         contexts = Contexts()
         for digest in sorted(bases - own):
-            whole = self._whole(contexts, digest)
+            whole = contexts.follow(digest, self._ask)
             needed.update(whole)
             if whole:
                 self.elsewhere[digest] = whole
         return needed
 
-    def _whole(self, contexts: Contexts, digest: str) -> tuple[str, ...]:
-        """All message names of a context that another trace told; what is not known is left out."""
-        name: str | None = digest
-        while name is not None and not contexts.knows(name):
-            row = self._con.execute(statement("contexts_by_digest"), {"digests": [name]}).fetchone()
-            if row is None:
-                break
-            contexts.learn_base(name, row[1], int(row[2] or 0), tuple(row[3] or ()))
-            name = row[1] if row[2] else None
-        return contexts.whole(digest)
+    def _ask(self, sql: str, parameters: Any) -> list[tuple[Any, ...]]:
+        return self._con.execute(sql, parameters).fetchall()
 
     def _names(self, sql: str, *parameters: Any) -> set[str]:
-        rows = self._con.execute(sql, list(parameters)).fetchall()
-        return {row[0] for row in rows if row[0] is not None}
+        return {row[0] for row in self._ask(sql, list(parameters)) if row[0] is not None}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from tracekit_analyzers.relations import statement
+
 Base = tuple[str, str | None, int, list[str]]
 """Digest, base, keep and hashes of a context."""
+Ask = Callable[[str, Any], list[tuple[Any, ...]]]
+"""The rows of a query with its parameters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,29 @@ class Contexts:
         """Digest of the base of *step* when it was not learned."""
         return step.base if step.base and step.keep and step.base not in self._known else None
 
+    def lacking(self, digest: str) -> str | None:
+        """The first context that was not learned of those that *digest* builds on, itself among them; None when there is none."""
+        seen: set[str] = set()
+        name: str | None = digest
+        while name is not None and name in self._known and name not in seen:
+            seen.add(name)
+            name = self._known[name][0]
+        return None if name in seen else name
+
+    def follow(self, digest: str, ask: Ask) -> tuple[str, ...]:
+        """
+        All hashes of the context, after everything that it builds on was learned by *ask*.
+
+        That goes trace by trace: contexts build on each other thousands deep, and each question looks through the log.
+        """
+        asked: set[str] = set()
+        while (name := self.lacking(digest)) is not None and name not in asked:
+            chain = _chain(dict(ask(statement("context_bases"), {"digest": name})), name)
+            asked.update(chain)
+            for found, base, keep, hashes in ask(statement("contexts_by_digest"), {"digests": chain}):
+                self.learn_base(found, base, keep, tuple(hashes))
+        return self.whole(digest)
+
     def whole(self, digest: str) -> tuple[str, ...]:
         """All hashes of the context in their order; what is not known, or builds on itself, is left out."""
         tails: list[tuple[str, ...]] = []
@@ -83,6 +110,16 @@ class Contexts:
             limit = keep if limit is None else min(limit, keep)
             name = base
         return tuple(item for tail in reversed(tails) for item in tail)
+
+
+def _chain(bases: Mapping[str, str], digest: str) -> list[str]:
+    """*digest* and what it builds on, one on the other, as far as *bases* (base by context) go."""
+    chain = {digest: None}
+    name = bases.get(digest)
+    while name is not None and name not in chain:
+        chain[name] = None
+        name = bases.get(name)
+    return list(chain)
 
 
 class Relating:
