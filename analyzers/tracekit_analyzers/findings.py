@@ -110,10 +110,8 @@ class Findings:
             )
         path = Path(self._folder.name) / f"{name}.parquet"
         if not path.exists():
-            # The database writes its own tables piece by piece, so that no table has to fit into memory.
             part = path.with_suffix(".part")
-            with part.open("wb") as out:
-                one_table.WRITERS["parquet"](name, self.result, out)
+            one_table.to_parquet(name, self.result, part)
             part.rename(path)
         return tables.aware(polars.scan_parquet(path))
 

@@ -65,20 +65,18 @@ def _object(columns: tuple[str, ...], row: tuple[Any, ...]) -> bytes:
 
 
 def _parquet(name: str, result: Result, out: BinaryIO) -> None:
-    if name in tables.MADE:
-        buffer = io.BytesIO()
-        tables.frame(name, result).write_parquet(buffer, compression="zstd")
-        out.write(buffer.getvalue())
-        return
     with Workplace() as folder:
         path = Path(folder) / "table.parquet"
-        copy_to_parquet(name, result, path)
+        to_parquet(name, result, path)
         with path.open("rb") as made:
             copyfileobj(made, out, 1 << 20)
 
 
-def copy_to_parquet(name: str, result: Result, path: Path) -> None:
-    """Write a stored table to *path*; the database does it piece by piece, however large the table is."""
+def to_parquet(name: str, result: Result, path: Path) -> None:
+    """Write table *name* to *path*; one of the database is written there piece by piece, however large it is."""
+    if name in tables.MADE:
+        tables.frame(name, result).write_parquet(path, compression="zstd")
+        return
     target = str(path).replace("'", "''")
     tables.database(name, result).execute(
         f"copy ({statement(f'table_{name}')}) to '{target}' (format parquet, compression zstd)"
