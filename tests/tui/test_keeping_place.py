@@ -146,3 +146,36 @@ async def test_a_cursor_that_nobody_has_moved_stays_at_the_top_and_one_that_was_
         rows.feed(COLUMNS, numbered(88, 62), keep_cursor=True, key=lambda row: row)
         await settle(pilot)
         assert (rows.cursor, rows.current) == (2, 90)
+
+
+async def test_rows_that_only_ever_came_in_anew_leave_the_cursor_at_the_top() -> None:
+    async with a_list() as (_, pilot):
+        rows = VirtualList(id="fresh")
+        await pilot.app.screen.mount(rows)
+        rows.feed(COLUMNS, numbered(100, 2), keep_cursor=True, key=lambda row: row)
+        await settle(pilot)
+        assert (rows.cursor, rows.current) == (0, 100)
+
+        rows.feed(COLUMNS, numbered(0, 300), keep_cursor=True, key=lambda row: row)
+        await settle(pilot)
+
+        assert (rows.cursor, rows.current) == (0, 0)
+
+
+async def test_new_rows_that_overtake_a_filter_leave_the_cursor_where_the_filter_puts_it() -> None:
+    async with a_list() as (rows, pilot):
+        rows.feed(COLUMNS, numbered(0, 50), key=lambda row: row)
+        await settle(pilot)
+        await press(pilot, "G")
+        go_on = threading.Event()
+
+        def slow(offset: int, limit: int) -> Page[int]:
+            assert go_on.wait(30)
+            return numbered(0, 40)(offset, limit)
+
+        rows.feed(COLUMNS, slow, key=lambda row: row)
+        rows.feed(COLUMNS, numbered(0, 60), keep_cursor=True, key=lambda row: row)
+        go_on.set()
+        await settle(pilot)
+
+        assert (rows.cursor, rows.current) == (0, 0)

@@ -104,8 +104,10 @@ class VirtualList(Busy, Inked):
         self._announced: Any = None
         self._key: Callable[[Any], object] | None = None
         self._follow_end = False
-        self._placed_at: int | None = None
+        self._placed_at: int | None = 0
         """Where the cursor was put without a key; None once a person has moved it."""
+        self._put_at: int | None = None
+        """Where the cursor is to be put when the rows have come that were asked for."""
 
     # ------------------------------------------------------------------ feeding
 
@@ -135,7 +137,9 @@ class VirtualList(Busy, Inked):
         self._announced = None
         self._key = key
         self._follow_end = follow_end
-        self._ask_first(None if keep_cursor else at)
+        if not keep_cursor:
+            self._put_at = at
+        self._ask_first(self._put_at)
 
     def _ask_first(self, at: int | None) -> None:
         """Ask for the page of the row *at*, or for the one in which the row under the cursor stands now."""
@@ -180,7 +184,7 @@ class VirtualList(Busy, Inked):
         self._take(page, answer)
         self.cursor = max(0, min(position, self.total - 1))
         if at is not None:
-            self._placed_at = self.cursor
+            self._placed_at, self._put_at = self.cursor, None
         # The new height counts only after the next layout: scrolling now would be clamped to the old one.
         self.call_after_refresh(self._show_placed if at is not None else lambda: self._show_kept(shift))
         self._announce()
