@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
-from tracekit.integrations import _exact_json
+from tracekit.integrations import _exact_json, _json
 from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
 from tracekit.integrations._openai_chat import error_of
+from tracekit.integrations._pieces import Pieces
 from tracekit.recording.foreign_messages import json_text, json_value, messages
 
 INPUTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
@@ -43,7 +42,7 @@ class Messages:
         exact = _exact_json.loads(body).get("content") or ()
         inputs = ((index, block.get("input")) for index, block in enumerate(exact))
         written = {index: value.text for index, value in inputs if isinstance(value, _exact_json.Exact)}
-        return _answer(orjson.loads(body), written)
+        return _answer(_json.loads(body), written)
 
     def gather(self) -> MessageStream:
         return MessageStream()
@@ -78,10 +77,10 @@ class MessageStream:
         self.is_complete = False
         self._head: Json = {}
         self._blocks: dict[int, Json] = {}
-        self._written: dict[int, list[str]] = {}
+        self._added: dict[int, Pieces] = {}
 
     def add(self, data: str) -> None:
-        event = orjson.loads(data)
+        event = _json.loads(data)
         match event.get("type"):
             case "message_start":
                 self._head = dict(event.get("message") or {})
@@ -99,17 +98,21 @@ class MessageStream:
                 self._head["error"] = event.get("error")
 
     def _add_delta(self, index: int, delta: Mapping[str, Any]) -> None:
-        block = self._blocks.setdefault(index, {"type": "text", "text": ""})
-        for name in ("text", "thinking", "signature"):
-            if isinstance(delta.get(name), str):
-                block[name] = (block.get(name) or "") + delta[name]
-        if isinstance(delta.get("partial_json"), str):
-            self._written.setdefault(index, []).append(delta["partial_json"])
+        added = self._added.setdefault(index, Pieces())
+        if delta.get("citation") is not None:
+            added.add({"citations": [delta["citation"]]})
+        added.add(without(delta, "type", "citation"))
 
     def answer(self) -> Answer:
-        order = sorted(self._blocks)
-        written = {order.index(index): "".join(parts) for index, parts in self._written.items()}
-        blocks = [dict(self._blocks[index]) for index in order]
-        for position, text in written.items():
-            blocks[position]["input"] = json_value(text)
+        written: dict[int, str] = {}
+        blocks: list[Json] = []
+        for position, index in enumerate(sorted(self._blocks.keys() | self._added.keys())):
+            block = dict(self._blocks.get(index) or {"type": "text"})
+            added = self._added[index].whole() if index in self._added else {}
+            if "partial_json" in added:
+                written[position] = added.pop("partial_json")
+                block["input"] = json_value(written[position])
+            for name, more in added.items():
+                block[name] = (block.get(name) or type(more)()) + more
+            blocks.append(block)
         return _answer({**self._head, "content": blocks}, written)

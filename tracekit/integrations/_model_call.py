@@ -46,7 +46,7 @@ class ModelCall:
                 with self._step.active():
                     yield
         except BaseException as error:
-            self.end(error)
+            self.end(error, self._received())
             raise
         finally:
             _wire.current.reset(token)
@@ -58,8 +58,12 @@ class ModelCall:
                 None  # the answer holds its watch; the other way round nothing would let go
             )
             return
+        self.end(None, self._received())
+
+    def _received(self) -> Answer | None:
+        """The answer that is there whole; a client may still raise on it, where it is not of the form it was told."""
         response = self.exchange.response
-        self.end(None, self._read(response.content) if response is not None else Answer())
+        return None if response is None or self.exchange.is_streamed else self._read(response.content)
 
     def _read(self, body: bytes) -> Answer:
         try:

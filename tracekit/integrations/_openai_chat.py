@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
-
+from tracekit.integrations import _json
 from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
+from tracekit.integrations._pieces import Pieces
+from tracekit.recording.foreign_messages import json_text
 
 INPUTS, OUTPUTS = ("prompt_tokens",), ("completion_tokens",)
 
@@ -27,25 +28,29 @@ class Chat:
         return Sent(body.get("model"), messages, without(body, "messages", "model"), is_complete=is_list)
 
     def answer(self, body: bytes) -> Answer:
-        data = orjson.loads(body)
-        return _answer(data, data["choices"][0] if data.get("choices") else {})
+        data = _json.loads(body)
+        return _answer(data, data.get("choices") or ())
 
     def gather(self) -> ChatStream:
         return ChatStream()
 
 
-def _answer(data: Mapping[str, Any], choice: Mapping[str, Any]) -> Answer:
-    message = choice.get("message") or {}
+def _answer(data: Mapping[str, Any], choices: Sequence[Mapping[str, Any]]) -> Answer:
+    """The first choice is what the model said; where several were asked for, the output lists the messages of all."""
+    messages = [choice.get("message") or {} for choice in choices]
+    message = messages[0] if messages else {}
     asked = [_asked(call) for call in message.get("tool_calls") or ()]
+    if message.get("function_call"):
+        asked.append(_asked({"function": message["function_call"]}))
     said = [
         text for text in (message.get("content"), message.get("refusal")) if isinstance(text, str) and text
     ]
     error = data.get("error")
     return Answer(
         said + [call["arguments"] for call in asked],
-        message or None,
+        (messages if len(messages) > 1 else message) or None,
         asked,
-        choice.get("finish_reason"),
+        choices[0].get("finish_reason") if choices else None,
         data.get("model"),
         usage(data.get("usage"), INPUTS, OUTPUTS),
         error_of(error) if error else None,
@@ -55,7 +60,7 @@ def _answer(data: Mapping[str, Any], choice: Mapping[str, Any]) -> Answer:
 def _asked(call: Mapping[str, Any]) -> Json:
     function = call.get("function") or call.get("custom") or {}
     arguments = function.get("arguments", function.get("input"))
-    return {"call_id": call.get("id"), "name": function.get("name"), "arguments": arguments or ""}
+    return {"call_id": call.get("id"), "name": function.get("name"), "arguments": json_text(arguments or "")}
 
 
 def error_of(error: Any) -> tuple[str, str]:
@@ -66,42 +71,47 @@ def error_of(error: Any) -> tuple[str, str]:
 
 
 class ChatStream:
-    """Chunks of the first choice, put together."""
+    """Chunks of every choice, put together."""
 
     def __init__(self) -> None:
         self.is_complete = False
         self._head: Json = {}
-        self._texts: dict[str, list[str]] = {}
-        self._calls: dict[int, Json] = {}
-        self._reason: str | None = None
+        self._choices: dict[int, _Choice] = {}
 
     def add(self, data: str) -> None:
         if data.startswith("[DONE]"):
             self.is_complete = True
             return
-        chunk = orjson.loads(data)
+        chunk = _json.loads(data)
         self._head |= {name: chunk[name] for name in ("model", "usage", "error") if chunk.get(name)}
         for choice in chunk.get("choices") or ():
-            if choice.get("index", 0) == 0:
-                self._reason = choice.get("finish_reason") or self._reason
-                self._add_delta(choice.get("delta") or {})
-
-    def _add_delta(self, delta: Mapping[str, Any]) -> None:
-        for name in ("content", "refusal"):
-            if isinstance(delta.get(name), str):
-                self._texts.setdefault(name, []).append(delta[name])
-        for position, part in enumerate(delta.get("tool_calls") or ()):
-            empty = {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
-            index = part.get("index")
-            call = self._calls.setdefault(position if index is None else index, empty)
-            call["id"] = part.get("id") or call["id"]
-            function = part.get("function") or {}
-            call["function"]["name"] += function.get("name") or ""
-            call["function"]["arguments"] += function.get("arguments") or ""
+            self._choices.setdefault(choice.get("index") or 0, _Choice()).add(choice)
 
     def answer(self) -> Answer:
-        message: Json = {"role": "assistant", "content": None}
-        message |= {name: "".join(parts) for name, parts in self._texts.items()}
+        choices = [self._choices[index].whole() for index in sorted(self._choices)]
+        return _answer(self._head, choices or [_Choice().whole()])
+
+
+class _Choice:
+    """One choice of a stream: its texts piece by piece, its calls by their number."""
+
+    def __init__(self) -> None:
+        self._message = Pieces()
+        self._calls: dict[int, Pieces] = {}
+        self._reason: str | None = None
+
+    def add(self, choice: Mapping[str, Any]) -> None:
+        self._reason = choice.get("finish_reason") or self._reason
+        delta = choice.get("delta") or {}
+        self._message.add(without(delta, "role", "tool_calls"))
+        for position, part in enumerate(delta.get("tool_calls") or ()):
+            index = part.get("index")
+            call = self._calls.setdefault(position if index is None else index, Pieces())
+            call.add(without(part, "index"))
+
+    def whole(self) -> Json:
+        message = {"role": "assistant", "content": None, **self._message.whole()}
         if self._calls:
-            message["tool_calls"] = [self._calls[index] for index in sorted(self._calls)]
-        return _answer(self._head, {"message": message, "finish_reason": self._reason})
+            empty = {"id": None, "type": "function"}
+            message["tool_calls"] = [{**empty, **self._calls[index].whole()} for index in sorted(self._calls)]
+        return {"message": message, "finish_reason": self._reason}

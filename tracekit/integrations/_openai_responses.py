@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
+from tracekit.integrations import _json
 from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
 from tracekit.integrations._openai_chat import error_of
-from tracekit.recording.foreign_messages import messages
+from tracekit.integrations._pieces import Pieces, joined
+from tracekit.recording.foreign_messages import json_text, messages
 
 INPUTS, OUTPUTS = ("input_tokens",), ("output_tokens",)
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
@@ -35,7 +35,7 @@ class Responses:
         )
 
     def answer(self, body: bytes) -> Answer:
-        return _answer(orjson.loads(body))
+        return _answer(_json.loads(body))
 
     def gather(self) -> ResponsesStream:
         return ResponsesStream()
@@ -60,11 +60,20 @@ def _items(output: Any) -> Answer:
             texts = (part.get("text", part.get("refusal")) for part in parts)
             found.texts += [text for text in texts if text]
         elif item.get("type") in ("function_call", "custom_tool_call"):
-            arguments = item.get("arguments", item.get("input")) or ""
+            arguments = json_text(item.get("arguments", item.get("input")) or "")
             found.texts.append(arguments)
             call_id = item.get("call_id") or item.get("id")
             found.asked.append({"call_id": call_id, "name": item.get("name"), "arguments": arguments})
     return found
+
+
+_TEXTS = {
+    "response.function_call_arguments.delta": ("function_call", "arguments"),
+    "response.mcp_call_arguments.delta": ("mcp_call", "arguments"),
+    "response.custom_tool_call_input.delta": ("custom_tool_call", "input"),
+    "response.code_interpreter_call_code.delta": ("code_interpreter_call", "code"),
+}
+"""Deltas by the type of their item and the field that they go on."""
 
 
 class ResponsesStream:
@@ -73,10 +82,10 @@ class ResponsesStream:
     def __init__(self) -> None:
         self.is_complete = False
         self._last: Json = {}
-        self._items: dict[int, Json] = {}
+        self._items: dict[int, _Item] = {}
 
     def add(self, data: str) -> None:
-        event = orjson.loads(data)
+        event = _json.loads(data)
         kind = event.get("type")
         if isinstance(event.get("response"), Mapping):
             self._last = event["response"]
@@ -84,20 +93,38 @@ class ResponsesStream:
         elif kind == "error":
             self._last = {**self._last, "error": event.get("error") or event}
         elif kind in ("response.output_item.added", "response.output_item.done"):
-            self._items[event.get("output_index", 0)] = event.get("item") or {}
+            self._items[event.get("output_index", 0)] = _Item(event.get("item") or {})
         elif kind in ("response.output_text.delta", "response.refusal.delta"):
-            item = self._items.setdefault(event.get("output_index", 0), {"type": "message"})
-            part = {"type": "output_text", "text": ""}
-            if item.get("content"):
-                part = item["content"][-1]
-            else:
-                item["content"] = [part]
-            part["text"] = part.get("text", "") + event["delta"]
-        elif kind == "response.function_call_arguments.delta":
-            item = self._items.setdefault(event.get("output_index", 0), {"type": "function_call"})
-            item["arguments"] = item.get("arguments", "") + event["delta"]
+            self._item(event, "message").say(event["delta"])
+        elif kind in _TEXTS:
+            item, field = _TEXTS[kind]
+            self._item(event, item).pieces.add({field: event["delta"]})
+
+    def _item(self, event: Mapping[str, Any], kind: str) -> _Item:
+        return self._items.setdefault(event.get("output_index", 0), _Item({"type": kind}))
 
     def answer(self) -> Answer:
         output = self._last.get("output") if self.is_complete else None
-        so_far = [self._items[index] for index in sorted(self._items)]
+        so_far = [self._items[index].whole() for index in sorted(self._items)]
         return _answer({**self._last, "output": output or so_far})
+
+
+class _Item:
+    """One item of an output: as it was told, and what its deltas added."""
+
+    def __init__(self, told: Mapping[str, Any]) -> None:
+        self._told = told
+        self._said: list[str] = []
+        self.pieces = Pieces()
+
+    def say(self, delta: str) -> None:
+        self._said.append(delta)
+
+    def whole(self) -> Json:
+        item = dict(self._told)
+        for field, text in self.pieces.whole().items():
+            item[field] = (item.get(field) or "") + text
+        if self._said:
+            part = {"type": "output_text", "text": joined(self._said)}
+            item["content"] = [*(item.get("content") or ()), part]
+        return item

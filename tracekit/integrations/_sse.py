@@ -11,16 +11,19 @@ class Events:
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._rest = ""
+        self._rest: list[str] = []
         self._data: list[str] = []
 
     def add(self, data: bytes) -> Iterator[str]:
         """The data of each event that ends within *data*."""
-        text = self._rest + self._decode(data)
+        self._rest.append(self._decode(data))
+        if b"\n" not in data and b"\r" not in data:
+            return  # a long line comes in many reads, and is looked at once
+        text = "".join(self._rest)
         # a carriage return at the end may be the first half of a line end
         held = "\r" if text.endswith("\r") else ""
         lines = text[: len(text) - len(held)].replace("\r\n", "\n").replace("\r", "\n").split("\n")
-        self._rest = lines.pop() + held
+        self._rest = [lines.pop() + held]
         for line in lines:
             if line:
                 self._line(line)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import threading
 import weakref
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -62,15 +63,17 @@ current: ContextVar[Exchange | None] = ContextVar("tracekit_exchange", default=N
 
 
 _watched_clients: weakref.WeakSet[Any] = weakref.WeakSet()
+_watching = threading.Lock()
 
 
 def watch_client(http_client: Any) -> None:
-    """See everything that *http_client* (of httpx or httpx2) sends from here on; once for each."""
-    if http_client in _watched_clients:
-        return
-    _watched_clients.add(http_client)
-    send = http_client.send
-    http_client.send = _watched_async(send) if inspect.iscoroutinefunction(send) else _watched_sync(send)
+    """See everything that *http_client* (of httpx or httpx2) sends from here on; once for each, whoever comes first."""
+    with _watching:
+        if http_client in _watched_clients:
+            return
+        _watched_clients.add(http_client)
+        send = http_client.send
+        http_client.send = _watched_async(send) if inspect.iscoroutinefunction(send) else _watched_sync(send)
 
 
 def _watched_sync(send: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,7 @@ from tracekit.model import ContextRef, StepKind, StepStatus, ToolCall, Usage
 from tracekit.recording.failure import error_fields
 from tracekit.recording.identity import ProcessIdentity
 from tracekit.recording.spans import StepRef
-from tracekit.recording.values import Values
+from tracekit.recording.values import Values, plain_name
 
 NOT_GIVEN: Final[Any] = ...
 """Stands for an input or output that was not told; None is a value."""
@@ -108,7 +108,7 @@ def fixed_fields(
     if start.tool_name is not None:
         line["tool_name"] = values.label(start.tool_name)
     if start.call_id is not None:
-        line["call_id"] = values.fragment(start.call_id)
+        line["call_id"] = values.fragment(plain_name(start.call_id))
     if start.agent is not None:
         line["agent"] = values.label(start.agent)
     if start.depends_on:

@@ -48,6 +48,8 @@ class Values:
 
     def label(self, value: str) -> orjson.Fragment:
         """A name that comes again and again; remembered."""
+        if type(value) is not str:
+            value = plain_name(value)
         known = self._labels.get(value)
         if known is None:
             known = self._labels[value] = self.fragment(value)
@@ -57,6 +59,8 @@ class Values:
 
     def safe_name(self, name: str) -> str:
         """*name* with secrets marked, for the line and for the span; remembered."""
+        if type(name) is not str:
+            name = plain_name(name)
         known = self._names.get(name)
         if known is None:
             known = self._names[name] = name if self._redact is None else self._redact.text(name)
@@ -80,6 +84,11 @@ class Values:
         except OSError:
             return data
         return orjson.dumps(marker("blob", hash=name, bytes=len(data)))
+
+
+def plain_name(name: Any) -> str:
+    """*name* as text alone: frameworks name models and tools by enums, and ids by numbers."""
+    return str.__str__(name) if isinstance(name, str) else str(name)
 
 
 def write_blob(folder: Path, name: str, data: bytes) -> None:
