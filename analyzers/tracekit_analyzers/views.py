@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from tracekit_analyzers.model import BadLine, Diagnosis, Resumable, Source, TraceVerdict
+from tracekit_analyzers.verdicts.alignment import AlignStep
 from tracekit_analyzers.verdicts.groups import Group
 
 T = TypeVar("T")
@@ -221,6 +222,9 @@ class Analysis(Protocol):
 
     def lineage(self, trace_id: str, step_id: str) -> tuple[OriginLine, ...]:
         """Where each argument of a tool step came from."""
+
+    def diff_steps(self, trace_id: str) -> tuple[AlignStep, ...]:
+        """All steps of a trace, as two runs are compared (`alignment.align`)."""
 
     def verdict(self, trace_id: str) -> TraceVerdict | None: ...
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from tracekit.model import RetryAdvice
 from tracekit_analyzers.model import BadLine, Diagnosis, Evidence, Resumable, Source, TraceVerdict
+from tracekit_analyzers.verdicts.alignment import AlignStep
 from tracekit_analyzers.verdicts.groups import Group
 from tracekit_analyzers.views import (
     Difference,
@@ -163,6 +164,22 @@ class FakeAnalysis:
         return (
             OriginLine("$.order_id", "A-1024" + self.word, step_id, 2, "output", "$.id", None),
             OriginLine("$.amount", "9950" + self.word, None, None, None, None, "99.50"),
+        )
+
+    def diff_steps(self, trace_id: str) -> tuple[AlignStep, ...]:
+        details = [self.step(trace_id, step_id(position)) for position in range(self.count)]
+        return tuple(
+            AlignStep(
+                one.line.step_id,
+                one.line.seq,
+                one.line.kind,
+                one.line.name,
+                one.line.status,
+                one.received_input,
+                one.output,
+            )
+            for one in details
+            if one is not None
         )
 
     def verdict(self, trace_id: str) -> TraceVerdict | None:

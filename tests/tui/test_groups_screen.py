@@ -63,3 +63,10 @@ async def test_a_group_that_is_none_leaves_no_trace() -> None:
         await type_text(pilot, "group=zz")
         await press(pilot, "enter")
         assert "0 of 0 shown · 13 unfiltered" in screen_text(app)
+
+
+async def test_the_tool_of_a_group_stands_in_the_list_in_a_narrow_window_too() -> None:
+    async with explorer(FakeAnalysis(traces=30), size=(80, 24)) as (app, pilot):
+        await press(pilot, "a")
+        row = next(line for line in screen_text(app).split("\n") if "timeout.no_answer" in line)
+        assert "payment.refund" in row

@@ -1,15 +1,14 @@
-"""Two runs side by side: steps matched by what they did, differences in what went in and came out."""
+"""Two runs side by side: partners as `tracekit diff` finds them, differences in what went in and came out."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
 
-from tracekit_analyzers.views import StepDetail, StepLine
+from tracekit_analyzers.verdicts.alignment import AlignStep, Pair, align, first_divergence
+from tracekit_analyzers.views import StepDetail
 from tracekit_tui.controller import Controller
 from tracekit_tui.details import laid_out, side_by_side
 from tracekit_tui.frame import Copyable, ExplorerScreen
@@ -18,17 +17,7 @@ from tracekit_tui.marks import counted, glyph
 from tracekit_tui.text import Line, Run
 from tracekit_tui.textpane import TextPane
 
-MOST_STEPS = 5000
-"""Steps compared on each side; the top line says so where there are more."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A step of the one run and its partner in the other."""
-
-    left: StepLine | None
-    right: StepLine | None
-    differs: bool
+_SIGNS: dict[str, Run] = {"same": ("=", "dim"), "only_left": ("<", "warn"), "only_right": (">", "warn")}
 
 
 def _name_of(pair: Pair) -> tuple[str | None, str | None]:
@@ -36,23 +25,32 @@ def _name_of(pair: Pair) -> tuple[str | None, str | None]:
     return (pair.left.step_id if pair.left else None, pair.right.step_id if pair.right else None)
 
 
+def _differs(pair: Pair) -> bool:
+    return pair.change != "same"
+
+
 class DiffScreen(ExplorerScreen):
     """Two runs."""
 
     place: ClassVar[str] = "diff"
+    enter: ClassVar[str] = "read both"
 
     def __init__(self, first: str, second: str) -> None:
         super().__init__()
         self.first, self.second = first, second
-        self.pairs: Sequence[Pair] = ()
+        self.pairs: Sequence[Pair] | None = None
+        """None until they are known."""
         self.names = first[:8], second[:8]
 
     def body(self) -> ComposeResult:
-        yield VirtualList(id="pairs", title="steps", empty="no steps")
+        yield VirtualList(id="pairs", title="steps", empty="no log that was read holds a step of these two")
         yield TextPane(id="detail")
 
     def start(self) -> None:
         self.query_one(VirtualList).focus()
+        self.changed()
+
+    def changed(self) -> None:
         controller = self.explorer.controller
         if controller is not None:
             first, second = self.first, self.second
@@ -63,22 +61,26 @@ class DiffScreen(ExplorerScreen):
             )
 
     def crumb(self) -> list[Run]:
-        count = sum(pair.differs for pair in self.pairs)
-        return [
-            (self.names[0], "accent"),
-            (" | ", "dim"),
-            (self.names[1], "accent"),
-            (f"  {counted(count, 'step')} {'differs' if count == 1 else 'differ'}", "warn"),
-        ]
+        runs: list[Run] = [(self.names[0], "accent"), (" | ", "dim"), (self.names[1], "accent")]
+        if self.pairs is None:
+            return runs
+        count = sum(map(_differs, self.pairs))
+        if not count:
+            return [*runs, (f"  the same {counted(len(self.pairs), 'step')} in both", "ok")]
+        return [*runs, (f"  {counted(count, 'step')} {'differs' if count == 1 else 'differ'}", "warn")]
 
     def _show(self, answer: tuple[tuple[str, str], Sequence[Pair]]) -> None:
-        self.names, self.pairs = answer
+        is_first, (self.names, pairs) = self.pairs is None, answer
+        self.pairs = pairs
+        parted = first_divergence(pairs)
         columns: list[Column[Any]] = [
-            Column(self.names[0], lambda row, width: _half(row.left, row.differs), share=0.47),
-            Column("", lambda row, width: [("≠", "warn") if row.differs else ("=", "dim")], width=1),
-            Column(self.names[1], lambda row, width: _half(row.right, row.differs)),
+            Column(self.names[0], lambda row, width: _half(row.left, row), share=0.47),
+            Column("", lambda row, width: [_SIGNS.get(row.change, ("≠", "warn"))], width=1),
+            Column(self.names[1], lambda row, width: _half(row.right, row)),
         ]
-        self.query_one(VirtualList).feed(columns, fixed_page(self.pairs), keep_cursor=True, key=_name_of)
+        self.query_one(VirtualList).feed(
+            columns, fixed_page(pairs), keep_cursor=not is_first, at=parted or 0, key=_name_of
+        )
         self.tell()
 
     def on_virtual_list_moved(self, event: VirtualList.Moved) -> None:
@@ -89,12 +91,26 @@ class DiffScreen(ExplorerScreen):
         first, second = self.first, self.second
         self.query_one(TextPane).show(lambda width: pair_text(controller, first, second, pair, width))
 
+    def on_virtual_list_opened(self, event: VirtualList.Opened) -> None:
+        self.query_one(TextPane).focus()
+
+    def go_back(self) -> bool:
+        if super().go_back():
+            return True
+        found = self.query_one(VirtualList)
+        if found.has_focus:
+            return False
+        found.focus()
+        return True
+
     def action_next_difference(self, direction: int) -> None:
         found = self.query_one(VirtualList)
-        places = [place for place, pair in enumerate(self.pairs) if pair.differs]
+        places = [place for place, pair in enumerate(self.pairs or ()) if _differs(pair)]
         ahead = [place for place in places if (place - found.cursor) * direction > 0]
         if places:
             found.go((ahead or places)[0 if direction > 0 else -1])
+        else:
+            self.notify("the two runs do not differ", markup=False)
 
     def copyable(self) -> list[Copyable]:
         controller, pair = self.explorer.controller, self.query_one(VirtualList).current
@@ -109,12 +125,15 @@ class DiffScreen(ExplorerScreen):
         return [("both sides as text", both)]
 
 
-def _half(row: StepLine | None, differs: bool) -> list[Run]:
-    if row is None:
+def _half(step: AlignStep | None, pair: Pair) -> list[Run]:
+    if step is None:
         return [("–", "dim")]
-    sign, ink = glyph(row.status)
-    name = row.tool_name or row.name
-    return [(f"{row.seq:>4} ", "dim"), (sign + " ", ink), (name, "warn" if differs else "plain")]
+    sign, ink = glyph(step.status)
+    return [
+        (f"{step.seq:>4} ", "dim"),
+        (sign + " ", ink),
+        (step.name, "warn" if _differs(pair) else "plain"),
+    ]
 
 
 def names_of(controller: Controller, first: str, second: str) -> tuple[str, str]:
@@ -125,30 +144,9 @@ def names_of(controller: Controller, first: str, second: str) -> tuple[str, str]
 
 
 def pair_up(controller: Controller, first: str, second: str) -> list[Pair]:
-    """Steps of both runs in order, matched by kind and name; a pair differs when what it holds differs."""
-    sides = [controller.steps(trace_id)(0, MOST_STEPS).rows for trace_id in (first, second)]
-    names = [[f"{row.kind} {row.tool_name or row.name}" for row in side] for side in sides]
-    pairs: list[Pair] = []
-    for tag, a, b, c, d in SequenceMatcher(None, names[0], names[1], autojunk=False).get_opcodes():
-        for place in range(max(b - a, d - c)):
-            left = sides[0][a + place] if a + place < b else None
-            right = sides[1][c + place] if c + place < d else None
-            differs = tag != "equal" or _differ(controller, first, second, left, right)
-            pairs.append(Pair(left, right, differs))
-    return pairs
-
-
-def _differ(
-    controller: Controller, first: str, second: str, left: StepLine | None, right: StepLine | None
-) -> bool:
-    if left is None or right is None or left.status != right.status:
-        return True
-    one, two = controller.step(first, left.step_id), controller.step(second, right.step_id)
-    return one is None or two is None or _held(one) != _held(two)
-
-
-def _held(detail: StepDetail) -> tuple[str | None, ...]:
-    return (detail.received_input, detail.output, detail.error_type, detail.error_message)
+    """Steps of both runs in order, partners beside each other."""
+    left, right = (controller.analysis.diff_steps(trace_id) for trace_id in (first, second))
+    return align(left, right)
 
 
 def pair_text(controller: Controller, first: str, second: str, pair: Pair, width: int) -> list[Line]:

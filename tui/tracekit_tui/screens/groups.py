@@ -116,10 +116,10 @@ def _share(group: Group) -> str:
 def _columns() -> list[Column[Group]]:
     return [
         text_column("traces", lambda group: f"{group.traces:,}", width=7, right=True),
-        text_column("share", _share, width=6, right=True),
+        text_column("share", _share, width=6, right=True, from_width=90),
         Column("class", lambda group, width: [(group.code, "error")], width=27),
-        text_column("tool", lambda group: group.tool or "–", width=18, from_width=120),
+        text_column("tool", lambda group: group.tool or "–", width=18),
         Column("wording", lambda group, width: [(group.wording, "plain")]),
-        text_column("first", lambda group: age(group.first_seen), width=5, right=True, from_width=70),
+        text_column("first", lambda group: age(group.first_seen), width=5, right=True, from_width=120),
         text_column("last", lambda group: age(group.last_seen), width=5, right=True),
     ]
