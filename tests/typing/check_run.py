@@ -32,6 +32,7 @@ def plain(run: tracekit.SyncRun, order_id: str) -> str:
     assert_type(reply, Reply)
     assert_type(run.tools(reply.tool_calls), list[dict[str, Any]])
     assert_type(run.tool(pay, order_id, Decimal(1)), str)
+    assert_type(run.tool(tell, "x"), bool)
     assert_type(run.step("count", len, order_id), int)
     with run.branch("side") as side:
         assert_type(side.tool(look, order_id), dict[str, int])

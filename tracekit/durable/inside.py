@@ -12,13 +12,18 @@ from tracekit.tools import current_key
 
 
 @contextmanager
-def inside(session: Session, request: Dispatch) -> Iterator[None]:
-    """Key, scope of nested calls and parent step for the time of the dispatch."""
+def inside(session: Session, request: Dispatch, *, thread: int | None = None) -> Iterator[None]:
+    """
+    Key, scope of nested calls and parent step for the time of the dispatch.
+
+    Args:
+        thread: Where the code counts its calls; the one that makes the first call where that is not known.
+    """
     with ExitStack() as stack:
         if request.step is not None:
             stack.enter_context(request.step.active())
         if request.scope is not None:
-            stack.enter_context(entered(Scope(session, request.scope)))
+            stack.enter_context(entered(Scope(session, request.scope, thread)))
         token = current_key.set(request.key)
         try:
             yield

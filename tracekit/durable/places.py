@@ -4,6 +4,9 @@ Where in a task a call stands: the path of its scope and its number there.
 The main scope counts `1`, `2`, `3`; a child task of asyncio gets a scope of its own, numbered when it is created, so
 the order in which parallel work *finishes* changes no place. So does what `asyncio.to_thread` runs, since whoever
 called it waits for it. Any other thread has no such moment and must name its branch.
+
+A loop that plain code runs (`asyncio.run` in a plain task or tool) does not number its tasks: the first that makes a call
+counts on where that code stands, each further one for itself, numbered at its first call.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ class Scope:
         self._calls = itertools.count(1)
         self._children = itertools.count(1)
         self._names: set[str] = set()
+        self._loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
 
     def next_place(self) -> str:
         """The place of the next call."""
@@ -52,6 +56,13 @@ class Scope:
         """A scope for a child task of asyncio; numbered in the order of creation."""
         number = next(self._children)
         return Scope(self.owner, f"{self.path}.{number}" if self.path else f".{number}", self.thread)
+
+    def in_loop(self, loop: asyncio.AbstractEventLoop) -> Scope:
+        """The scope of the next task of a *loop* that code of this scope runs: the first one counts on here."""
+        if loop in self._loops:
+            return self.child()
+        self._loops.add(loop)
+        return self
 
     def branch(self, name: str) -> Scope:
         """A scope with a name, for a thread; a name is used once per scope."""
@@ -80,6 +91,9 @@ _context: ContextVar[_Entered | None] = ContextVar("tracekit_scope", default=Non
 _of_task: ContextVar[Scope | None] = ContextVar("tracekit_task_scope", default=None)
 """The scope of the asyncio task whose context this is: what a thread of `asyncio.to_thread` inherits."""
 _by_task: weakref.WeakKeyDictionary[asyncio.Task[Any], Scope] = weakref.WeakKeyDictionary()
+"""Scopes of the tasks that were numbered when they were created."""
+_unnumbered: weakref.WeakKeyDictionary[asyncio.Task[Any], Scope] = weakref.WeakKeyDictionary()
+"""Scopes of the tasks of other loops, given at their first call."""
 
 
 def current_scope(owner: object) -> Scope | None:
@@ -95,8 +109,8 @@ def current_scope(owner: object) -> Scope | None:
             raise unnamed_thread()
         scope = scope.child()
         scope.thread = here
-        # The context is a copy that `to_thread` made for this one call.
-        _context.set(_Entered(scope, None))
+        # The context is a copy that `to_thread` made for this one call, or that of a task of a loop in that thread.
+        _context.set(_Entered(scope, _current_task()))
     return scope
 
 
@@ -117,11 +131,20 @@ def unnamed_thread() -> TracekitError:
 def _scope_here() -> Scope | None:
     task = _current_task()
     inner = _context.get()
-    if inner is not None and inner.task is task:
+    if inner is not None and (task is None or inner.task is task):
         return inner.scope
-    if task is not None:
-        return _by_task.get(task) or _of_task.get()
-    return inner.scope if inner is not None else _of_task.get()
+    if task is None:
+        return _of_task.get()
+    return _by_task.get(task) or (_of_task.get() if inner is None else _scope_in_other_loop(task, inner))
+
+
+def _scope_in_other_loop(task: asyncio.Task[Any], inner: _Entered) -> Scope:
+    """The scope of a task that nobody numbered; *inner* is what the code that began it had entered."""
+    found = _unnumbered.get(task)
+    if found is None:
+        found = inner.scope.in_loop(task.get_loop()) if inner.task is None else inner.scope.child()
+        _unnumbered[task] = found
+    return found
 
 
 def _current_task() -> asyncio.Task[Any] | None:
@@ -159,6 +182,7 @@ class TaskFactory:
         scope = parent.child()
         context = contextvars.copy_context()
         context.run(_of_task.set, scope)
+        context.run(_context.set, None)  # what its parent had entered is not where the child counts
         made = context.run(self._made, loop, coro, options)
         if isinstance(made, asyncio.Task):
             _by_task[made] = scope
@@ -180,10 +204,11 @@ def numbered_tasks(loop: asyncio.AbstractEventLoop, scope: Scope) -> Iterator[No
     before = _by_task.get(task) if task is not None else None
     if task is not None:
         _by_task[task] = scope
-    token = _of_task.set(scope)
+    token, outer = _of_task.set(scope), _context.set(None)
     try:
         yield
     finally:
+        _context.reset(outer)
         _of_task.reset(token)
         factory.users -= 1
         if task is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import threading
 from typing import Any, TypeVar
 
 from tracekit import clock
@@ -59,7 +60,7 @@ async def _dispatch(session: Session, request: Dispatch) -> Answer | Raised:
     point(f"before_{request.point}")
     here = asyncio.current_task()
     session.dispatching.add(here)
-    with inside(session, request):
+    with inside(session, request, thread=threading.get_ident() if request.is_async else None):
         try:
             async with asyncio.timeout(request.timeout_s) as limit:
                 answer: Answer | Raised = Answer(await _call(request))

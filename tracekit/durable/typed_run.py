@@ -59,16 +59,22 @@ class SyncRun(_Common, Protocol):
     ) -> Reply:
         """The model's reply."""
 
-    def tool(self, tool: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:
-        """The tool's result; its idempotency key is filled in, so the arguments are checked when it is called."""
+    @overload
+    def tool(self, tool: Callable[..., Coroutine[Any, Any, R]], /, *args: Any, **kwargs: Any) -> R: ...
+    @overload
+    def tool(self, tool: Callable[..., R], /, *args: Any, **kwargs: Any) -> R: ...
 
     def tools(
         self, tool_calls: Sequence[Any], tools: Sequence[Tool[..., Any]] | None = None
     ) -> list[Message]:
         """The messages that answer the model's calls, in their order."""
 
-    def step(self, name: str, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R:
-        """The result of a named piece of work."""
+    @overload
+    def step(
+        self, name: str, function: Callable[..., Coroutine[Any, Any, R]], /, *args: Any, **kwargs: Any
+    ) -> R: ...
+    @overload
+    def step(self, name: str, function: Callable[..., R], /, *args: Any, **kwargs: Any) -> R: ...
 
     def ask(self, question: str, options: Sequence[str] = ()) -> Any:
         """A person's answer."""
