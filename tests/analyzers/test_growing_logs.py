@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from tracekit_analyzers import session as sessions
+from tracekit import clock
+from tracekit.testing import SettableClock
 from tracekit_analyzers.engine import Engine
-from tracekit_analyzers.growing import increment
+from tracekit_analyzers.growing import following, increment
 from tracekit_analyzers.reading import fold
 from tracekit_analyzers.session import Session
 
@@ -27,7 +27,7 @@ PLACES = {"first_n", "last_n", "bucket"}
 
 @pytest.fixture(autouse=True)
 def nothing_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions, "GROW_FROM_BYTES", 0)
+    monkeypatch.setattr(following, "GROW_FROM_BYTES", 0)
 
 
 @pytest.fixture
@@ -94,15 +94,12 @@ def test_whatever_is_appended_is_told_as_by_a_fresh_reading(
 ) -> None:
     folder = tmp_path_factory.mktemp("logs")
     session = Session([folder])
-    taken = 0
-    for number, appended in enumerate(rounds):
+    for appended in rounds:
         for name, data in appended:
             append(folder / name, data)
-        before = session._engine
-        if before is None and not any(path.stat().st_size for path in folder.iterdir()):
+        if not any(path.stat().st_size for path in folder.iterdir()):
             continue
         session.load()
-        taken += number > 0 and session.engine is before
 
         assert everything(session) == fresh(folder)
     session.close()
@@ -122,7 +119,7 @@ def test_the_new_lines_alone_are_read(folder: Path, monkeypatch: pytest.MonkeyPa
     grown = everything(session)
     session.close()
     monkeypatch.undo()
-    monkeypatch.setattr(sessions, "GROW_FROM_BYTES", 0)
+    monkeypatch.setattr(following, "GROW_FROM_BYTES", 0)
 
     assert grown == fresh(folder)
 
@@ -158,6 +155,14 @@ def _learned(verdict: Any) -> bool:
     return any(found.code in LEARNED for found in verdict.diagnoses)
 
 
+class TickingClock(SettableClock):
+    """A clock by which a second passes each time that it is looked at."""
+
+    def monotonic_s(self) -> float:
+        self.move(1)
+        return super().monotonic_s()
+
+
 def test_what_was_compared_with_few_is_compared_with_all_when_time_allows(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,23 +170,24 @@ def test_what_was_compared_with_few_is_compared_with_all_when_time_allows(
     log = folder / "log.jsonl"
     shutil.copy(SAMPLES / "refund_ok.jsonl", log)
     session = Session([folder])
-    session.load()
-    engine = session.engine
-    append(log, (SAMPLES / "real_circle.jsonl").read_bytes())
-    session.load()
-    assert session.engine is engine
-    session.load()
-    assert session.engine is engine
+    with clock.use(TickingClock()) as time:
+        session.load()
+        engine = session.engine
+        append(log, (SAMPLES / "real_circle.jsonl").read_bytes())
+        session.load()
+        assert session.engine is engine
+        session.load()
+        assert session.engine is engine
 
-    session._whole_ended = time.monotonic() - 1000 * session._whole_s
-    session.load()
+        time.sleep(1000)
+        session.load()
 
-    assert session.engine is not engine
-    assert everything(session) == fresh(folder)
-    again = session.engine
-    session._whole_ended = 0.0
-    session.load()
-    assert session.engine is again
+        assert session.engine is not engine
+        assert everything(session) == fresh(folder)
+        again = session.engine
+        time.sleep(1000)
+        session.load()
+        assert session.engine is again
     session.close()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,10 +103,10 @@ def test_what_is_shown_early_is_what_the_reading_shows_but_for_the_verdict(
     tmp_path: Path, held_back: threading.Event
 ) -> None:
     session = Session([write(tmp_path / "log.jsonl")], early_rows=True)
-    reading = threading.Thread(target=session.load)
+    stages: queue.Queue[str] = queue.Queue()
+    reading = threading.Thread(target=lambda: session.load(lambda progress: stages.put(progress.stage)))
     reading.start()
-    while session._glance is None or not session._glance.files_of(TRACE):
-        reading.join(0.01)
+    first_looks = [stages.get(timeout=60) for _ in range(2)]
 
     def shown() -> list[object]:
         lines = session.steps(TRACE).rows
@@ -117,7 +118,7 @@ def test_what_is_shown_early_is_what_the_reading_shows_but_for_the_verdict(
 
     early = shown()
     row = session.trace(TRACE)
-    assert session._engine is None
+    assert (first_looks, stages.empty()) == (["rows", "rows"], True)
     held_back.set()
     reading.join(60)
     late = shown()

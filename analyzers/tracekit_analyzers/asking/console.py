@@ -19,10 +19,13 @@ _EXPLAIN = re.compile(
 _MOST_COUNTED = 1_000_000
 
 
-def close_doors(con: duckdb.DuckDBPyConnection, allowed: Sequence[str] = ()) -> None:
-    """From here on *con* and its cursors reach no file but *allowed*, and no setting can be changed any more."""
-    listed = ", ".join("'" + name.replace("'", "''") + "'" for name in allowed)
-    con.execute(f"set allowed_paths = [{listed}]")
+def close_doors(
+    con: duckdb.DuckDBPyConnection, allowed: Sequence[str] = (), *, folders: Sequence[str] = ()
+) -> None:
+    """From here on *con* and its cursors reach no file but *allowed* and those in *folders*, and no setting can be changed."""
+    for setting, names in (("allowed_paths", allowed), ("allowed_directories", folders)):
+        listed = ", ".join("'" + name.replace("'", "''") + "'" for name in names)
+        con.execute(f"set {setting} = [{listed}]")
     con.execute("set enable_external_access = false")
     con.execute("set lock_configuration = true")
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers.asking.tree import Place
+from tracekit_analyzers.asking.tree import Place, ordered
 from tracekit_analyzers.model import Source
+from tracekit_analyzers.relations import statement
 from tracekit_analyzers.relations.contexts import Ask, Contexts
 from tracekit_analyzers.verdicts.compare import differences
 from tracekit_analyzers.views import MessageLine, StepDetail, StepLine, TraceRow
@@ -43,6 +45,34 @@ def trace_row(row: Row) -> TraceRow:
 def aware(moment: datetime | None) -> datetime | None:
     """*moment*, which the database keeps without a zone, as UTC."""
     return None if moment is None else moment.replace(tzinfo=UTC)
+
+
+def places(ask: Ask, trace_id: str, *, errors_only: bool) -> tuple[Place, ...]:
+    """The lines of the tree of a trace, or only those that failed or caused a failure."""
+    narrow = ask(
+        "select step_id, parent_step_id, seq from log.steps where trace_id = ? order by seq", (trace_id,)
+    )
+    whole = ordered(narrow)
+    if not errors_only:
+        return whole
+    bad = {
+        row[0]
+        for row in ask(
+            "select step_id from log.steps where trace_id = ? and status in ('error', 'unknown', 'running') "
+            "union select failed_step from diagnoses where trace_id = ? "
+            "union select cause_step from diagnoses where trace_id = ?",
+            (trace_id, trace_id, trace_id),
+        )
+    }
+    return tuple(place for place in whole if place.step_id in bad)
+
+
+def step_lines(ask: Ask, trace_id: str, shown: Sequence[Place]) -> tuple[StepLine, ...]:
+    """The lines at the places *shown*."""
+    wanted = [place.step_id for place in shown]
+    found = ask(statement("step_lines"), {"trace": trace_id, "steps": wanted}) if wanted else []
+    by_id = {row[0]: row for row in found}
+    return tuple(step_line(place, by_id.get(place.step_id)) for place in shown)
 
 
 def step_line(place: Place, row: Row | None) -> StepLine:
