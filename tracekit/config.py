@@ -63,7 +63,7 @@ def settings() -> Settings:
     """The settings in force; made from the environment at the first call."""
     global _current
     if _current is None:
-        _current = _from_environment(os.environ)
+        _current = from_environment(os.environ)
     return _current
 
 
@@ -139,7 +139,8 @@ def default_store_url(home: Path) -> str:
     return f"sqlite:{home / 'state.db'}"
 
 
-def _from_environment(env: Mapping[str, str]) -> Settings:
+def from_environment(env: Mapping[str, str]) -> Settings:
+    """The settings of a process that was told nothing but *env*."""
     home = Path(env.get("TRACEKIT_HOME") or ".tracekit")
     return Settings(
         service=env.get("TRACEKIT_SERVICE") or env.get("OTEL_SERVICE_NAME") or _program_name(),

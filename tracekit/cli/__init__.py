@@ -19,6 +19,7 @@ from importlib.metadata import EntryPoint, entry_points
 
 from tracekit import __version__
 from tracekit.cli.command import Command, Exit, UsageError
+from tracekit.config import configure
 from tracekit.errors import Divergence, RequiresReview, TracekitError
 
 CORE = {
@@ -94,6 +95,8 @@ def _run(arguments: list[str]) -> int:
             command.configure(sub)
             sub.set_defaults(_run=command.run)
     options = parser.parse_args(arguments)
+    if name in CORE and getattr(options, "home", None):
+        configure(home=options.home)
     if name in EXTRAS and name not in _WITH_TASKS:
         _end_in_order()
     return int(options._run(options))

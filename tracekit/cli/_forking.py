@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from tracekit.cli._store import inline, print_json, print_table, say, visible
+from tracekit.cli._store import inline, print_json, print_table, say, typed_again, visible
 from tracekit.cli.command import Exit
 
 if TYPE_CHECKING:
@@ -78,15 +79,15 @@ def show_plan(options: argparse.Namespace) -> int:
     if options.format == "json":
         print_json({"schema": "tracekit.restore_plan/1", **asdict(found)})
     else:
-        _print(found)
+        _print(found, typed_again(options))
     return Exit.WAITING if found.action == "review" else Exit.CLEAN
 
 
-def _print(found: RestorePlan) -> None:
+def _print(found: RestorePlan, option: str) -> None:
     from tracekit.durable.fork_words import restore_words
     from tracekit.durable.places import named_call
 
-    command = f"tracekit resume {found.task_id} --from {found.place}"
+    command = f"tracekit resume {shlex.quote(found.task_id)} --from {found.place}{option}"
     rows = [
         ("cut before", named_call(found.place, found.name)),
         ("recommended", f"{found.action}: {command}" if found.action == "restore" else found.action),

@@ -18,7 +18,12 @@ from tracekit.snapshot import readable, to_log
 
 
 def add_store(parser: argparse.ArgumentParser, *, app: bool = False) -> None:
-    """Add `--store`, and with *app* also `--app`."""
+    """Add `--home` and `--store`, and with *app* also `--app`."""
+    parser.add_argument(
+        "--home",
+        metavar="DIR",
+        help="folder of the log, the key and, with the default store, the tasks; default TRACEKIT_HOME, else .tracekit",
+    )
     parser.add_argument(
         "--store",
         metavar="URL",
@@ -78,6 +83,19 @@ def _worded(value: Any) -> Any:
 def inline(value: Any) -> str:
     """*value* as JSON on one line for a person; a text as it is."""
     return value if isinstance(value, str) else orjson.dumps(readable(to_log(value))).decode()
+
+
+def typed_again(options: argparse.Namespace) -> str:
+    """The options by which another command finds the store of *options*, with a space before them; mostly empty."""
+    from tracekit.durable.next_commands import store_option
+    from tracekit.durable.owning import existing_store
+
+    return store_option(existing_store(options.store))
+
+
+def counted(count: int, word: str) -> str:
+    """`1 call`, `2 calls`."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

@@ -20,9 +20,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--id", metavar="TASK", help="id of the new task")
     parser.add_argument("--run", action="store_true", help="run it at once; else a worker takes it")
-    parser.add_argument(
-        "--home", metavar="DIR", help="folder of the log; default TRACEKIT_HOME, else .tracekit"
-    )
     add_effects(parser)
     add_store(parser, app=True)
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 from tracekit.cli._forking import effect_text, show_plan
-from tracekit.cli._store import add_format, add_store, print_json, print_table, visible
+from tracekit.cli._store import add_format, add_store, counted, print_json, print_table, typed_again, visible
 from tracekit.cli.command import Command, Exit
+
+if TYPE_CHECKING:
+    from tracekit.durable.plan import AtRisk, Plan
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -33,25 +38,17 @@ def _run(options: argparse.Namespace) -> int:
         return show_plan(options)
     found = plan(options.task, store=options.store, app=options.app)
     if options.format == "json":
-        print_json({"schema": "tracekit.plan/1", **_fields(found)})
+        print_json({"schema": "tracekit.plan/1", **asdict(found)})
     else:
-        _print(found)
+        _print(found, typed_again(options))
     return Exit.WAITING if found.is_waiting else Exit.CLEAN
 
 
-def _fields(found: object) -> dict[str, object]:
-    from dataclasses import asdict, is_dataclass
-
-    assert is_dataclass(found)
-    assert not isinstance(found, type)
-    return asdict(found)
-
-
-def _print(found: object) -> None:
-    from tracekit.durable.plan import Plan
-
-    assert isinstance(found, Plan)
-    kept = f"{found.kept_calls} calls ({found.kept_model_calls} of the model), {found.kept_tokens} tokens, "
+def _print(found: Plan, option: str) -> None:
+    kept = (
+        f"{counted(found.kept_calls, 'call')} ({found.kept_model_calls} of the model), "
+        f"{counted(found.kept_tokens, 'token')}, {found.kept_seconds:g} s"
+    )
     print_table(
         ("task", visible(found.task_id)),
         [
@@ -66,10 +63,10 @@ def _print(found: object) -> None:
                 else f"{found.action}: {found.recommendation}",
             ),
             ("rule", found.rule_id),
-            ("kept", f"{kept}{found.kept_seconds:g} s"),
+            ("kept", kept),
             *(("done", each) for each in found.done_effects),
             *(("at risk", _risk(each)) for each in found.at_risk),
-            *(("review", f"{each}  (tracekit review show {each})") for each in found.reviews),
+            *(("review", f"{each}  (tracekit review show {each}{option})") for each in found.reviews),
             *(("changed", f"{each} changed since the task began") for each in found.code_changed),
             *([("code", f"not loaded: {found.code_missing}")] if found.code_missing else []),
             *(("to do", each) for each in found.todo),
@@ -79,10 +76,7 @@ def _print(found: object) -> None:
         print("at risk      nothing: no effect of unknown outcome")
 
 
-def _risk(each: object) -> str:
-    from tracekit.durable.plan import AtRisk
-
-    assert isinstance(each, AtRisk)
+def _risk(each: AtRisk) -> str:
     return f"{effect_text(each)}: {each.next_move}"
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
 from tracekit.cli._forking import add_effects, effects_choice
-from tracekit.cli._store import add_store, print_json, say
+from tracekit.cli._store import add_store, print_json, say, typed_again
 from tracekit.cli.command import Command, Exit
 
 
@@ -16,9 +17,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         dest="at",
         metavar="STEP",
         help="go back to before this call (its number in the task, or a step id of the log): the task ends, and a new one goes on in its place",
-    )
-    parser.add_argument(
-        "--home", metavar="DIR", help="folder of the log; default TRACEKIT_HOME, else .tracekit"
     )
     add_effects(parser)
     add_store(parser, app=True)
@@ -57,7 +55,8 @@ def run_task(task_id: str, options: argparse.Namespace) -> int:
         say(
             f"tracekit: task {task_id} ended with {type(error).__module__}.{type(error).__qualname__}: {safe_text(error)}"
         )
-        say(f"tracekit: see `tracekit plan {task_id}`; resume it again once the cause is put right")
+        again = f"`tracekit plan {shlex.quote(task_id)}{typed_again(options)}`"
+        say(f"tracekit: see {again}; resume it again once the cause is put right")
         return Exit.FAILURES
     print_json(result)
     return Exit.CLEAN

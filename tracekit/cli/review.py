@@ -102,6 +102,7 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
+    from tracekit.durable.next_commands import resume_command
     from tracekit.durable.owning import existing_store
     from tracekit.durable.reviewing import is_open
 
@@ -126,9 +127,9 @@ def _show(options: argparse.Namespace) -> int:
     facts += [("decided", f"{row.decision} by {row.decided_by}")] if row.decision else []
     print_table(("review", row.review_id), facts)
     if is_open(row):
-        _print_answers(row, panel)
+        _print_answers(store, row, panel)
     elif row.status == "open":
-        print(f"\nnobody answered in time; `tracekit resume {visible(row.task_id)}` asks anew")
+        print(f"\nnobody answered in time; `{visible(resume_command(store, row.task_id))}` asks anew")
     return Exit.CLEAN
 
 
@@ -154,12 +155,13 @@ def _sent(store: Store, row: ReviewRow) -> list[tuple[str, str]]:
     ]
 
 
-def _print_answers(row: ReviewRow, panel: Mapping[str, Any]) -> None:
+def _print_answers(store: Store, row: ReviewRow, panel: Mapping[str, Any]) -> None:
     """What may be decided, what each does, and the line that decides it."""
+    from tracekit.durable.next_commands import resume_command, store_option
     from tracekit.durable.reviewing import MEANINGS
 
     needs = {"done": " --result JSON", "edit": " --arguments JSON"}
-    print("\ndecide, then `tracekit resume` or a worker carries it out:")
+    print(f"\ndecide, then `{visible(resume_command(store, row.task_id))}` or a worker carries it out:")
     answers = [(name, "your answer to the question") for name in panel.get("answers", ())]
     options = [
         (f"{name}{needs.get(name, '')}", MEANINGS.get(name, ""))
@@ -167,7 +169,8 @@ def _print_answers(row: ReviewRow, panel: Mapping[str, Any]) -> None:
         if not (answers and name == "done")
     ]
     lines = [
-        (f"  tracekit review decide {row.review_id} {words}", means) for words, means in answers + options
+        (f"  tracekit review decide {row.review_id} {words}{store_option(store)}", means)
+        for words, means in answers + options
     ]
     width = max(len(command) for command, _ in lines)
     for command, means in lines:
@@ -197,6 +200,7 @@ def _claim(options: argparse.Namespace) -> int:
 
 def _decide(options: argparse.Namespace) -> int:
     from tracekit.durable.api import decide, person
+    from tracekit.durable.next_commands import resume_command
     from tracekit.durable.owning import existing_store
 
     decision, result = _answer(options)
@@ -220,8 +224,11 @@ def _decide(options: argparse.Namespace) -> int:
     if options.format == "json":
         print_json(_fields(row, {}))
     else:
+        again = resume_command(existing_store(options.store), row.task_id)
         print(
-            f"{row.review_id}: {row.decision} by {row.decided_by}; a worker or `tracekit resume {row.task_id}` carries it out"
+            visible(
+                f"{row.review_id}: {row.decision} by {row.decided_by}; a worker or `{again}` carries it out"
+            )
         )
     return Exit.CLEAN
 

@@ -13,9 +13,6 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--app", metavar="MODULE", required=True, help="module or script that declares the tasks"
     )
     parser.add_argument(
-        "--home", metavar="DIR", help="folder of the log; default TRACEKIT_HOME, else .tracekit"
-    )
-    parser.add_argument(
         "--poll-s", type=above_zero, default=0.5, help="seconds between looks at an empty store"
     )
     parser.add_argument(

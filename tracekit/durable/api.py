@@ -15,6 +15,7 @@ from tracekit.config import settings
 from tracekit.durable.bodies import blob
 from tracekit.durable.decide import Table
 from tracekit.durable.finding import find_task, load_app
+from tracekit.durable.ids import SCOPE_FUNCTION
 from tracekit.durable.owning import Ownership, existing_store, opened, ownership
 from tracekit.durable.plan import AtRisk, Plan, make_plan
 from tracekit.durable.reviewing import is_open, requires_review
@@ -29,9 +30,6 @@ from tracekit.store.liveness import survey
 from tracekit.store.rows import Lease, ReviewRow, TaskRow, TaskState
 
 __all__ = ["AtRisk", "Plan", "decide", "pending_reviews", "plan", "resume", "resume_async"]
-
-SCOPE_FUNCTION = "tracekit.durable.scope:task_scope"
-"""What stands as function in the row of a scope: there is none to be run again."""
 
 RESUMING_DECIDES = ("task.exception", "divergence", "code.changed", UNOPENED)
 """Reasons for which resuming by hand is itself the person's `retry`: nothing outside is in doubt."""
@@ -153,7 +151,8 @@ def take(owner: Ownership, row: TaskRow) -> Taken:
 def settle_reviews(store: Store, task_id: str) -> None:
     """Decide what resuming by hand decides; raises `RequiresReview` for what is left."""
     left = []
-    for review in _open_reviews(store, task_id):
+    state = state_of(store, task_id)
+    for review in _open_reviews(state):
         if review.reason in RESUMING_DECIDES:
             store.decide(
                 review.review_id,
@@ -166,14 +165,14 @@ def settle_reviews(store: Store, task_id: str) -> None:
         else:
             left.append(review)
     if left:
-        raise requires_review(left[0])
+        raise requires_review(store, state.task, left[0])
 
 
 def pending_reviews(*, store: str | Store | None = None, task_id: str | None = None) -> list[ReviewRow]:
     """Questions that wait for a person, oldest first."""
     found = _looked_at(store)
     if task_id is not None:
-        return _open_reviews(found, task_id)
+        return _open_reviews(state_of(found, task_id))
     return found.reviews(open_only=True)
 
 
@@ -240,8 +239,8 @@ def _review(store: Store, review_id: str) -> ReviewRow:
     return found
 
 
-def _open_reviews(store: Store, task_id: str) -> list[ReviewRow]:
-    return [row for row in state_of(store, task_id).reviews if is_open(row)]
+def _open_reviews(state: TaskState) -> list[ReviewRow]:
+    return [row for row in state.reviews if is_open(row)]
 
 
 def state_of(store: Store, task_id: str, *, with_bodies: bool = False) -> TaskState:

@@ -14,10 +14,10 @@ from typing import Any
 import orjson
 
 from tracekit import clock
-from tracekit.durable.api import SCOPE_FUNCTION, existing, person, resume, state_of, table_of, take
+from tracekit.durable.api import existing, person, resume, state_of, table_of, take
 from tracekit.durable.carried import MAY_HAVE_HAPPENED, UNFINISHED, carried_row
 from tracekit.durable.decide import Action, Facts, Verdict
-from tracekit.durable.ids import checked_id
+from tracekit.durable.ids import SCOPE_FUNCTION, checked_id
 from tracekit.durable.journal import is_finished
 from tracekit.durable.owning import Ownership, existing_store, ownership
 from tracekit.durable.places import named_call

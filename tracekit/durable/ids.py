@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from tracekit.errors import TracekitError
 
+SCOPE_FUNCTION = "tracekit.durable.scope:task_scope"
+"""What stands as function in the row of a scope: there is none to be run again."""
+
 
 def checked_id(given: object) -> str:
     """

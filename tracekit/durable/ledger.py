@@ -100,13 +100,13 @@ def step_row(call: Call, step_id: str, status: StepStatus, **more: Any) -> StepR
         call.tool.name,
         status,
         critical=call.tool.policy.critical,
-        started_ms=now_ms(),
         tries=0,
     )
     return replace(
         base,
         **{
             "step_id": step_id,
+            "started_ms": call.session.taken_up_ms(before),
             "status": status,
             "args_digest": call.args_digest,
             "input": call.args.hash,

@@ -35,6 +35,7 @@ from tracekit.durable.session import Session, event, now_ms
 from tracekit.durable.settle_lost import settle_lost
 from tracekit.durable.trail import root_step
 from tracekit.durable.unopened import REASON as UNOPENED
+from tracekit.durable.user_frames import shorten_stop
 from tracekit.errors import Divergence, LeaseLost, RequiresReview, TracekitError
 from tracekit.model import StepKind, StepStatus, TaskStatus
 from tracekit.store.contract import AppendDecision, PutStep, UpdateTask, UseReview, Write
@@ -72,6 +73,7 @@ def run_sync(owner: Ownership, session: Session, body: Body) -> Any:
             session.check()
         except BaseException as error:
             shell_sync.drive(session, _broke(session, error))
+            shorten_stop(error)
             raise
         point("after_function")
         return shell_sync.drive(session, _done(session, value))
@@ -90,6 +92,7 @@ async def run_async(owner: Ownership, session: Session, body: Body) -> Any:
         except BaseException as error:
             await _children(session)
             await shell_async.drive(session, _broke(session, error))
+            shorten_stop(error)
             raise
         point("after_function")
         return await shell_async.drive(session, _done(session, value))

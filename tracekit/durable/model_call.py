@@ -189,7 +189,7 @@ def _commit_before(
         context_digest=digests.context,
         input=manifest,
         tries=(before.tries if before else 0) + 1,
-        started_ms=before.started_ms if before else now_ms(),
+        started_ms=session.taken_up_ms(before),
     )
     point = "before_model" if row.tries == 1 else "retry_model"
     seen = event("before_model", place, context=digests.context, tries=row.tries)

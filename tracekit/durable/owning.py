@@ -246,7 +246,7 @@ def existing_store(url: str | None = None) -> Store:
     if "://" not in path and not name.startswith("memory:") and not os.path.exists(path):
         raise TracekitError(
             "store.missing",
-            f"there is no store at {shown_url(name)}; give --store URL or TRACEKIT_STORE, or start a task first",
+            f"there is no store at {shown_url(name)}; give --home DIR or --store URL (or TRACEKIT_HOME, TRACEKIT_STORE), or start a task first",
         )
     return ownership(name).store
 

@@ -10,6 +10,8 @@ from typing import Any, NoReturn
 
 import orjson
 
+from tracekit.durable.ids import SCOPE_FUNCTION
+from tracekit.durable.next_commands import after_question
 from tracekit.durable.places import named_call
 from tracekit.durable.requests import Op, commit
 from tracekit.durable.session import Session, event, now_ms
@@ -17,8 +19,8 @@ from tracekit.errors import Divergence, RequiresReview
 from tracekit.model import TaskStatus
 from tracekit.snapshot import digest, to_log
 from tracekit.store import ownership
-from tracekit.store.contract import AppendDecision, InsertReview, UpdateTask, Write
-from tracekit.store.rows import DecisionRow, ReviewRow
+from tracekit.store.contract import AppendDecision, InsertReview, Store, UpdateTask, Write
+from tracekit.store.rows import DecisionRow, ReviewRow, TaskRow
 
 OPTIONS = {
     "effect.unknown": ("retry", "skip", "done", "edit", "rollback", "abort"),
@@ -96,7 +98,7 @@ def stop_for_review(session: Session, *rows: ReviewRow, writes: tuple[Any, ...] 
     asked = [write for row in rows for write in _asking(session, row)]
     waits = UpdateTask({"status": TaskStatus.REQUIRES_REVIEW})
     yield from commit("review", *writes, *asked, waits, durable=True)
-    stop = requires_review(rows[0])
+    stop = requires_review(session.store, session.task, rows[0])
     session.stop(stop)
     raise stop
 
@@ -111,13 +113,14 @@ def _asking(session: Session, row: ReviewRow) -> tuple[Write, ...]:
     return InsertReview(row), AppendDecision(why), told
 
 
-def requires_review(row: ReviewRow) -> RequiresReview:
-    """The exception that tells whoever runs the task that it waits, and for what."""
+def requires_review(store: Store, task: TaskRow, row: ReviewRow) -> RequiresReview:
+    """The exception that tells whoever runs the task that it waits, for what, and what to type next."""
     panel = orjson.loads(row.panel)
     return RequiresReview(
         f"review.{row.reason}",
         f"task {row.task_id!r} waits for a person at {panel['break_point']}: {panel['reason']} "
-        f"Recommended: {panel['recommendation']}. See `tracekit review show {row.review_id}`",
+        f"Recommended: {panel['recommendation']}. "
+        + after_question(store, row.task_id, row.review_id, is_scope=task.function == SCOPE_FUNCTION),
         task_id=row.task_id,
         review_id=row.review_id,
     )

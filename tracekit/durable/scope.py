@@ -16,9 +16,9 @@ from typing import Any
 
 from tracekit import clock
 from tracekit.durable import shell_async, shell_sync
-from tracekit.durable.api import SCOPE_FUNCTION, settle_reviews, take
+from tracekit.durable.api import settle_reviews, take
 from tracekit.durable.bodies import blob
-from tracekit.durable.ids import checked_id
+from tracekit.durable.ids import SCOPE_FUNCTION, checked_id
 from tracekit.durable.limits import check_limits_given
 from tracekit.durable.owning import Ownership, opened, ownership
 from tracekit.durable.places import entered

@@ -78,6 +78,7 @@ class Session:
         self.reviews: dict[str, ReviewRow] = {row.review_id: row for row in state.reviews}
         self.compensations: dict[int, CompensationRow] = {row.ord: row for row in state.compensations}
         self.bodies: dict[str, bytes] = dict(state.blobs)
+        self.opened_ms = now_ms()
         self.pid = os.getpid()
         self.scope = Scope(self, "", threading.get_ident())
         self.root: Any = None
@@ -126,6 +127,16 @@ class Session:
     def next_ord(self) -> int:
         """Position of a step that begins now."""
         return next(self._ord)
+
+    def taken_up_ms(self, row: StepRow | None) -> int:
+        """
+        When this attempt took up the call of *row*.
+
+        What lies between a lost try and this attempt, such as the night until a person answered, is no work.
+        """
+        if row is not None and row.started_ms >= self.opened_ms:
+            return row.started_ms
+        return now_ms()
 
     # ------------------------------------------------------------------------------------- writing
 

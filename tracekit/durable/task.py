@@ -16,6 +16,7 @@ from tracekit.durable.decide import Table
 from tracekit.durable.ids import checked_id
 from tracekit.durable.life import Body, run_async, run_sync
 from tracekit.durable.limits import Limits, check_limits_given
+from tracekit.durable.next_commands import resume_command
 from tracekit.durable.owning import Ownership, opened, ownership
 from tracekit.durable.points import point
 from tracekit.durable.session import Options, Session, now_ms
@@ -241,7 +242,7 @@ def _unfinished_words(store: Store, there: TaskRow) -> str:
         )
     return (
         f"task {there.task_id!r} is there already, {there.status.value}, and nobody works on it; go on with it by "
-        f"`tracekit resume {there.task_id}` or tracekit.resume({there.task_id!r})"
+        f"`{resume_command(store, there.task_id)}` or tracekit.resume({there.task_id!r})"
     )
 
 

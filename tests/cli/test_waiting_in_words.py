@@ -1,0 +1,96 @@
+"""A program that stops at a question says in words what waits and which commands come next; typed, they work."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+AGENT = """
+import sys, tracekit
+tracekit.init(service="agent", home=sys.argv[1])
+
+@tracekit.tool(effect="payment")
+def pay(amount: int) -> str:
+    raise TimeoutError("no answer")
+
+def agent():
+    return pay(5)
+
+@tracekit.task
+def refund(run):
+    return run.tool(pay, 5)
+
+if __name__ == "__main__":
+    if sys.argv[2] == "task":
+        refund.start(task_id="order 7")
+    else:
+        with tracekit.task_scope("order 7"):
+            agent()
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "agent.py").write_text(AGENT)
+    return tmp_path
+
+
+def typed(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = {name: value for name, value in os.environ.items() if not name.startswith("TRACEKIT")}
+    return subprocess.run(
+        [sys.executable, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+def commands(text: str) -> list[list[str]]:
+    """The words after `tracekit` of each command that *text* names."""
+    return [shlex.split(found) for found in re.findall(r"`tracekit ([^`]+)`", text)]
+
+
+@pytest.mark.parametrize("home", [".tracekit", "else where"])
+def test_the_commands_that_the_stop_names_find_the_task(folder: Path, home: str) -> None:
+    stopped = typed(folder, "agent.py", home, "task")
+    show, resume = commands(stopped.stderr)
+
+    shown = typed(folder, "-m", "tracekit", *show)
+    resumed = typed(folder, "-m", "tracekit", *resume, "--app", "agent.py")
+
+    assert "waits for a person at call 1 (pay)" in stopped.stderr
+    assert (show[:2], resume[0]) == (["review", "show"], "resume")
+    assert (shown.returncode, "pay was sent" in shown.stdout) == (0, True), shown.stderr
+    assert (resumed.returncode, "waits for a person" in resumed.stderr) == (5, True), resumed.stderr
+    assert ("--home" in show) is (home != ".tracekit")
+
+
+def test_the_commands_that_a_question_is_shown_with_find_the_task(folder: Path) -> None:
+    stopped = typed(folder, "agent.py", "else where", "task")
+    shown = typed(folder, "-m", "tracekit", *commands(stopped.stderr)[0]).stdout
+    skip = next(line for line in shown.splitlines() if " skip" in line and "decide" in line)
+
+    decided = typed(folder, "-m", "tracekit", *shlex.split(skip.rpartition("  ")[0])[1:])
+
+    assert decided.returncode == 0, decided.stderr
+    assert "skip by" in decided.stdout
+    assert commands(decided.stdout) == [["resume", "order 7", "--home", str(folder / "else where")]]
+
+
+def test_the_traceback_of_a_stop_shows_the_users_own_lines(folder: Path) -> None:
+    stopped = typed(folder, "agent.py", ".tracekit", "task")
+
+    inside = re.findall(r'tracekit/durable/(\w+)\.py", line', stopped.stderr)
+    assert set(inside) <= {"task", "life"}
+    assert "run.tool(pay, 5)" in stopped.stderr
+    assert 'refund.start(task_id="order 7")' in stopped.stderr
+
+
+def test_a_scope_is_gone_on_with_by_running_the_program_again(folder: Path) -> None:
+    stopped = typed(folder, "agent.py", ".tracekit", "scope")
+
+    assert "once it is answered, run the same program again." in stopped.stderr
+    assert [words[:2] for words in commands(stopped.stderr)] == [["review", "show"]]
