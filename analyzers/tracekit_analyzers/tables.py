@@ -7,7 +7,7 @@ which may hold more of them than fits into memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -175,19 +175,3 @@ def _damage(result: Result) -> Iterator[Row]:
 
 
 _MAKERS = {"runs": _runs, "diagnoses": _diagnoses, "groups": _groups, "damage": _damage}
-
-
-def as_json(value: Any) -> Any:
-    """A cell as JSON has it: a time as RFC 3339 in UTC."""
-    if isinstance(value, datetime):
-        return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
-    return value
-
-
-def as_cell(value: Any) -> Any:
-    """A cell as text files have it: lists as JSON too."""
-    return (
-        orjson.dumps(value).decode()
-        if isinstance(value, Sequence) and not isinstance(value, str)
-        else as_json(value)
-    )

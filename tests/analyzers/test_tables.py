@@ -18,7 +18,7 @@ from tracekit.cli import main
 from tracekit.errors import TracekitError
 from tracekit_analyzers import analyze, tables
 from tracekit_analyzers.model import TraceVerdict
-from tracekit_analyzers.reports import one_table, text
+from tracekit_analyzers.reports import row_forms, text
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_table_has_the_same_rows_in_every_form(
 
 
 def as_json(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: tables.as_json(value) for name, value in row.items()}
+    return {name: row_forms.as_json(value) for name, value in row.items()}
 
 
 @pytest.mark.parametrize("command", [["analyze"], ["analyze", "--table", "runs"], ["sql"]])
@@ -166,7 +166,7 @@ def test_a_formula_in_a_log_is_no_formula_in_a_spreadsheet(
 def test_columns_line_up_whatever_script_a_cell_is_in() -> None:
     cells = ["plain", "退款失败", "cafe\u0301", "❤\ufe0f ok", "a\x1b[31mb"]
 
-    lines = list(one_table.lines(("name", "n"), [(cell, 7) for cell in cells]))
+    lines = list(row_forms.grid(("name", "n"), [(cell, 7) for cell in cells]))
 
     ends = {text.width(line) for line in lines[2:]}
     assert len(ends) == 1

@@ -83,9 +83,9 @@ def run(options: argparse.Namespace) -> int:
     _known(wanted)
     if options.format is None:
         options.format = (options.output and form_by_name(options.output)) or "table"
-    if options.table is not None and options.format not in one_table.WRITERS:
+    if options.table is not None and options.format not in one_table.FORMS:
         raise UsageError(
-            f"--table is for --format {', '.join(one_table.WRITERS)}: {options.format} is a whole report"
+            f"--table is for --format {', '.join(one_table.FORMS)}: {options.format} is a whole report"
         )
     for name in options.report:
         form_of(name)
@@ -117,7 +117,7 @@ def _write(result: Result, options: argparse.Namespace, out: BinaryIO) -> None:
     if options.table is None:
         writer(options.format)(result, out)
     else:
-        one_table.WRITERS[options.format](options.table, result, out)
+        one_table.write(options.table, options.format, result, out)
 
 
 def _here(options: argparse.Namespace, bar: Bar, stack: ExitStack) -> Result:

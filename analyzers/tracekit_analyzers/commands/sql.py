@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
-from typing import Any
-
-import orjson
 
 from tracekit.cli.command import Command, Exit, UsageError
 from tracekit.errors import TracekitError
 from tracekit_analyzers.commands.loading import add_reader, opened
-from tracekit_analyzers.reports import one_table
-from tracekit_analyzers.reports.as_csv import safe
+from tracekit_analyzers.reports import row_forms
 from tracekit_analyzers.shortcuts import quick
 from tracekit_analyzers.views import Table
 
 _AFTER_DIAGNOSIS = ("diagnoses", "trace_rows")
 """Relations that only a full diagnosis makes."""
+_SHOWN = 1_000
+_ALL = (1 << 63) - 1
 _HINTS = {
     "Table with name": "`show tables` lists the relations, `describe steps` the columns of one",
     "Referenced column": "`describe steps` lists the columns of a relation",
@@ -31,8 +28,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
     parser.add_argument("paths", nargs="+", metavar="PATH", help="files or folders, then the query")
     add_reader(parser)
-    parser.add_argument("--format", choices=("table", "json", "jsonl", "csv"), default="table")
-    parser.add_argument("--limit", type=int, default=1000, metavar="N", help="rows to show (1000)")
+    parser.add_argument("--format", choices=("table", *row_forms.WRITERS), default="table")
+    parser.add_argument(
+        "--limit", type=_limit, metavar="N", help=f"rows to give ({_SHOWN:,} as a table, else all)"
+    )
+
+
+def _limit(given: str) -> int:
+    number = int(given)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a number of rows above 0, got {given}")
+    return number
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,13 +56,14 @@ def _run(options: argparse.Namespace) -> int:
     *paths, query = options.paths
     if not paths:
         raise UsageError('expected a path and a query, such as: tracekit sql .tracekit "select * from steps"')
-    answer = quick.answer(paths, query, reader=options.reader, limit=options.limit)
+    limit = options.limit or (_SHOWN if options.format == "table" else _ALL)
+    answer = quick.answer(paths, query, reader=options.reader, limit=limit)
     if answer is not None:
         _print(answer.table, options.format)
         return _told(answer.damaged)
     diagnose = any(name in query.lower() for name in _AFTER_DIAGNOSIS)
     with opened(paths, options.reader, diagnose=diagnose) as session:
-        _print(session.sql(query, limit=options.limit), options.format)
+        _print(session.sql(query, limit=limit), options.format)
         return _told(session.engine.damage.bad_count)
 
 
@@ -69,26 +76,10 @@ def _told(damaged: int) -> int:
 def _print(table: Table, form: str) -> None:
     if table.total > len(table.rows):
         print(f"{len(table.rows)} of {table.total} rows shown; --limit shows more", file=sys.stderr)
-    if form == "csv":
-        lines = csv.writer(sys.stdout, lineterminator="\n")
-        lines.writerow(table.columns)
-        lines.writerows([safe(value) for value in row] for row in table.rows)
-    elif form == "table":
-        _print_grid(table)
-    else:
-        _print_json(table, lines=form == "jsonl")
-
-
-def _print_json(table: Table, *, lines: bool) -> None:
-    records: list[dict[str, Any]] = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
-    if lines:
-        sys.stdout.writelines(orjson.dumps(record, default=str).decode() + "\n" for record in records)
-    else:
-        sys.stdout.write(orjson.dumps(records, default=str, option=orjson.OPT_INDENT_2).decode() + "\n")
-
-
-def _print_grid(table: Table) -> None:
-    for line in one_table.lines(table.columns, table.rows):
+    if form != "table":
+        row_forms.WRITERS[form](table.columns, table.rows, sys.stdout.buffer)
+        return
+    for line in row_forms.grid(table.columns, table.rows):
         print(line)
     if not table.rows:
         print("(no rows)")
