@@ -6,6 +6,8 @@ import asyncio
 import json
 import threading
 from collections.abc import Iterator
+from datetime import date, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -278,6 +280,36 @@ async def test_parallel_tool_calls_are_answered_in_the_order_of_the_calls(faults
 
     messages = await asks.start_async(task_id="t")
     assert [(each["tool_call_id"], each["content"]) for each in messages] == [("c0", "1"), ("c1", "2")]
+
+
+def test_a_result_that_is_not_json_reaches_the_model_as_plain_json_and_the_same_on_replay() -> None:
+    @tracekit.tool
+    def total() -> dict[str, Any]:
+        return {
+            "amount": Decimal("99.50"),
+            "due": date(2026, 12, 1),
+            "took": timedelta(seconds=90),
+            "receipt": b"paid",
+            "tags": {"b", "a"},
+        }
+
+    told: list[str] = []
+
+    @tracekit.task
+    def asks(run: tracekit.Run) -> None:
+        reply = run.model(model, [{"role": "user", "content": "go"}], tools=[total])
+        told.append(run.tools(reply.tool_calls)[0]["content"])
+        if len(told) == 1:
+            raise KeyError("stop here")
+
+    model = Model(answer("", ("total", {})))
+
+    with pytest.raises(KeyError):
+        asks.start(task_id="t")
+    tracekit.resume("t")
+
+    plain = '{"amount":"99.50","due":"2026-12-01","took":90.0,"receipt":"cGFpZA==","tags":["a","b"]}'
+    assert told == [plain, plain]
 
 
 async def test_one_unknown_call_of_a_round_does_not_lose_the_other() -> None:

@@ -27,7 +27,7 @@ from tracekit.durable.tool_call import Asked, tool_call
 from tracekit.durable.trail import begin
 from tracekit.errors import NotStorable, TracekitError
 from tracekit.model import StepKind, StepStatus, ToolCall
-from tracekit.snapshot import digest, to_log
+from tracekit.snapshot import digest, readable, to_log
 from tracekit.store.contract import PutStep, UseReview
 from tracekit.store.rows import StepRow
 from tracekit.tools import Tool, registered
@@ -88,8 +88,8 @@ def settled_call(
 
 
 def as_content(value: Any) -> str:
-    """A tool's result as the text that a model reads."""
-    return value if isinstance(value, str) else orjson.dumps(to_log(value)).decode()
+    """A tool's result as the text that a model reads: JSON, in which `Decimal("99.50")` is `"99.50"`."""
+    return value if isinstance(value, str) else orjson.dumps(readable(to_log(value))).decode()
 
 
 def _failed(session: Session, place: str, call: ToolCall, tool: Tool[Any, Any], error: Exception) -> Settled:

@@ -62,7 +62,7 @@ def readable(logged: Any) -> Any:
         return logged
     known = logged.get("$tk")
     if len(logged) == 1 and isinstance(known, dict):
-        held = [known[part] for part in ("value", "fields", "items") if part in known]
+        held = [known[part] for part in ("value", "fields", "items", "seconds", "base64") if part in known]
         return readable(held[0]) if held else logged
     return {key: readable(item) for key, item in logged.items()}
 
