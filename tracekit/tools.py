@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import logging
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -113,8 +114,8 @@ class Tool(Generic[P, R]):
         self.is_async = is_async(function)
         self._schema = schema
         self._signature = inspect.signature(function)
-        if self.is_async and hasattr(inspect, "markcoroutinefunction"):
-            inspect.markcoroutinefunction(self)  # frameworks ask before they await
+        if self.is_async:
+            _mark_async(self, function)
 
     def __repr__(self) -> str:
         return f"<tool {self.name} effect={self.policy.effect.value}>"
@@ -138,6 +139,17 @@ class Tool(Generic[P, R]):
             return self
         method = cast(Any, self.function).__get__(instance, owner)
         return Tool(method, self.policy, name=self.name, schema=self._schema)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """By name, as its function would be pickled: another process takes the tool that it declares itself."""
+        owner, name = getattr(self.function, "__self__", None), getattr(self.function, "__name__", "")
+        if owner is not None and isinstance(getattr(owner, name, None), Tool):
+            return getattr, (owner, name)
+        found: Any = sys.modules.get(getattr(self, "__module__", ""))
+        path = getattr(self, "__qualname__", "")
+        for part in path.split("."):
+            found = getattr(found, part, None)
+        return path if found is self else super().__reduce_ex__(protocol)
 
     @property
     def takes_key(self) -> bool:
@@ -196,6 +208,20 @@ class Tool(Generic[P, R]):
         if self.takes_key:
             kwargs[INJECTED] = key
         return functools.partial(self.function, *args, **kwargs)
+
+
+def _mark_async(tool: Any, function: Any) -> None:
+    """Frameworks ask `inspect.iscoroutinefunction` before they await: let it say yes to *tool* as to its *function*."""
+    if hasattr(inspect, "markcoroutinefunction"):
+        inspect.markcoroutinefunction(tool)
+        return
+    # Python 3.11 has no mark: it asks the code of whatever has the parts of a function
+    while isinstance(function, functools.partial):
+        function = function.func
+    made = function if hasattr(function, "__code__") else function.__call__
+    for part in ("__code__", "__defaults__", "__kwdefaults__"):
+        setattr(tool, part, getattr(made, part))
+    tool.__name__ = getattr(tool, "__name__", tool.name)
 
 
 def accepted(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:

@@ -229,3 +229,17 @@ def test_a_graph_that_dies_after_paying_does_not_pay_again(provider: Any, answer
     assert [(step["tool_name"], step["call_id"]) for step in booked] == [("refund", "call_refund")]
     roots = {step["step_id"] for step in steps() if step["kind"] == "task"}
     assert all(step["parent_step_id"] in roots for step in steps() if step["kind"] == "model")
+
+
+async def test_an_async_tracekit_tool_is_awaited_as_the_function_that_it_is(steps: Any) -> None:
+    @tool
+    @tracekit.tool(effect="read", name="lookup")
+    async def lookup(order_id: str) -> str:
+        """Find an order."""
+        return order_id
+
+    said = await lookup.ainvoke(asked("lookup", call_id="c7", order_id="A"))
+
+    assert said.content == "A"
+    (step,) = steps()
+    assert (step["call_id"], step["output_snapshot"]) == ("c7", "A")

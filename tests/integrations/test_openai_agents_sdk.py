@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -150,3 +151,110 @@ async def test_an_error_of_a_tool_is_told(provider: Any, answer: Any, steps: Any
     (tool,) = [step for step in steps() if step["kind"] == "tool"]
     assert tool["status"] == "error"
     assert "A-1024" in tool["error_message"]
+
+
+def asking(*calls: tuple[str, str, str]) -> dict[str, Any]:
+    """An answer that asks for *calls* (id, name, arguments) at once."""
+    asked = [
+        {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        for call_id, name, arguments in calls
+    ]
+    answer = completion()
+    answer["choices"][0]["message"]["tool_calls"] = asked
+    return answer
+
+
+@pytest.mark.parametrize("kind", ["plain", "tracekit"])
+async def test_calls_side_by_side_are_told_apart_by_the_ids_that_the_model_gave(
+    provider: Any, answer: Any, steps: Any, kind: str
+) -> None:
+    async def find_order(order_id: str) -> str:
+        """Find an order."""
+        await asyncio.sleep(0.02 if order_id == "A" else 0)
+        return f"{order_id} found"
+
+    declared: Any = find_order if kind == "plain" else tracekit.tool(effect="read")(find_order)
+    both = asking(("c1", "find_order", '{"order_id":"A"}'), ("c2", "find_order", '{"order_id":"B"}'))
+    provider.answers(answer(both), answer(completion("Done.")))
+
+    await Runner.run(agent(provider, function_tool(declared)), "A and B broke.")
+
+    found = [step for step in steps() if step["kind"] == "tool"]
+    assert [(step["call_id"], step["input_snapshot"], step["output_snapshot"]) for step in found] == [
+        ("c1", {"order_id": "A"}, "A found"),
+        ("c2", {"order_id": "B"}, "B found"),
+    ]
+    told = [message for message in provider.requests[1]["body"]["messages"] if message["role"] == "tool"]
+    assert [(message["tool_call_id"], message["content"]) for message in told] == [
+        ("c1", "A found"),
+        ("c2", "B found"),
+    ]
+
+
+async def test_a_run_that_raises_is_an_error_up_to_its_root(provider: Any, answer: Any, steps: Any) -> None:
+    provider.answers(answer(drop=True))
+
+    with pytest.raises(openai_sdk.APIConnectionError):
+        await Runner.run(agent(provider), "A-1024 broke.")
+
+    assert {(step["status"], step["error_type"]) for step in steps()} == {
+        ("error", "openai.APIConnectionError")
+    }
+
+
+async def test_an_error_that_was_handled_before_is_not_the_runs_own(
+    provider: Any, answer: Any, steps: Any
+) -> None:
+    provider.answers(answer(completion("Done.")))
+
+    try:
+        raise LookupError("the first agent failed")
+    except LookupError:
+        await Runner.run(agent(provider), "A-1024 broke.")
+
+    assert {step["status"] for step in steps()} == {"ok"}
+
+
+async def test_an_error_that_the_model_is_told_of_is_the_one_that_was_raised(
+    provider: Any, answer: Any, steps: Any
+) -> None:
+    @function_tool
+    def find_order(order_id: str) -> str:
+        """Find an order."""
+        raise LookupError(order_id)
+
+    provider.answers(answer(completion(call="find_order")), answer(completion("Sorry.")))
+
+    assert (await Runner.run(agent(provider, find_order), "A-1024 broke.")).final_output == "Sorry."
+
+    (failed,) = [step for step in steps() if step["status"] != "ok"]
+    assert (failed["kind"], failed["error_type"], failed["error_message"]) == (
+        "tool",
+        "LookupError",
+        "A-1024",
+    )
+    assert "error occurred" in failed["output_snapshot"]
+
+
+async def test_a_tool_that_is_cancelled_did_not_end_well(provider: Any, answer: Any, steps: Any) -> None:
+    @function_tool
+    async def find_order(order_id: str) -> str:
+        """Find an order."""
+        await asyncio.sleep(60)
+        return order_id
+
+    provider.answers(answer(completion(call="find_order")))
+
+    with pytest.raises(asyncio.TimeoutError):
+        await asyncio.wait_for(Runner.run(agent(provider, find_order), "A-1024 broke."), 0.5)
+
+    (tool,) = [step for step in steps() if step["kind"] == "tool"]
+    assert (tool["status"], tool["error_type"]) == ("error", "asyncio.exceptions.CancelledError")
+    assert steps()[0]["status"] == "error"
+
+
+async def test_after_uninstrument_the_sdk_is_as_it_was(provider: Any, answer: Any, steps: Any) -> None:
+    openai_agents.uninstrument()
+
+    assert not hasattr(agents.tracing.spans.SpanImpl.set_error, "__wrapped__")
+    assert not hasattr(agents.tool_context.ToolContext.__init__, "__wrapped__")

@@ -10,15 +10,20 @@ The SDK sends its traces to OpenAI unless told otherwise: `agents.set_tracing_di
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections import OrderedDict
+from collections.abc import Callable
 from contextvars import Token
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from tracekit import tools
 from tracekit.integrations import openai
-from tracekit.integrations._patching import client
-from tracekit.model import StepKind, StepStatus
+from tracekit.integrations._patching import Patches, client
+from tracekit.model import StepKind
 from tracekit.recording import semconv
+from tracekit.recording.ending import finish_with
 from tracekit.recording.failure import ToldError
 from tracekit.recording.foreign_messages import json_value
 from tracekit.recording.open_step import Active, OpenStep
@@ -30,14 +35,24 @@ _MODEL_CALLS = ("generation", "response")
 """Recorded where they are sent, with the provider's own bytes."""
 
 
-class _Open(NamedTuple):
+@dataclass(slots=True)
+class _Open:
     """A span of the SDK that has begun."""
 
     step: OpenStep
-    block: Active | None
+    handled: BaseException | None
+    """What the agent was handling already when the span began: not the span's own."""
+    block: Active | None = None
     """Makes the step current; none for a whole run, which may end in another task than it began in."""
-    carrying: tools.Carrying | None
-    token: Token[tools.Carrying | None] | None
+    call: tools.Carrying | None = None
+    token: Token[tools.Carrying | None] | None = None
+    raised: BaseException | None = None
+    """What the SDK caught when it told of an error: its own words leave out what was raised."""
+
+    def in_flight(self) -> BaseException | None:
+        """The exception that is on its way through the span's block just now."""
+        found = sys.exc_info()[1]
+        return None if found is self.handled else found
 
 
 class Processor:
@@ -51,7 +66,7 @@ class Processor:
         if self.is_on:
             attributes = {semconv.CONVERSATION: trace.group_id} if getattr(trace, "group_id", None) else None
             step = recorder().begin(StepKind.AGENT, trace.name, attributes=attributes)
-            self._keep(trace.trace_id, _Open(step, None, None, None))
+            self._keep(trace.trace_id, _Open(step, sys.exc_info()[1]))
 
     def on_trace_end(self, trace: Any) -> None:
         self._end(trace.trace_id, None)
@@ -88,7 +103,7 @@ class Processor:
         block = step.active()
         block.__enter__()
         token = tools.carrying.set(call) if call else None
-        self._keep(span.span_id, _Open(step, block, call, token))
+        self._keep(span.span_id, _Open(step, sys.exc_info()[1], block, call, token))
 
     def _keep(self, name_of_span: str, found: _Open) -> None:
         self._open[name_of_span] = found
@@ -99,15 +114,28 @@ class Processor:
         found = self._open.pop(name_of_span, None)
         if found is None:
             return
-        step, block, call, token = found
-        if token is not None:
-            _reset(token)
-        if block is not None:
-            block.__exit__(None, None, None)
-        if call is not None and call.is_taken:
-            step.demote()  # the function is a `@tracekit.tool`: its own step is the call
-        failed = span is not None and span.error
-        step.finish(StepStatus.ERROR if failed else StepStatus.OK, **_told(span))
+        if found.token is not None:
+            _reset(found.token)
+        if found.block is not None:
+            found.block.__exit__(None, None, None)
+        if found.call is not None and found.call.is_taken:
+            found.step.demote()  # the function is a `@tracekit.tool`: its own step is the call
+        told = _told(span)
+        told_error = told.pop("error", None)
+        finish_with(found.step, found.raised or found.in_flight() or told_error, **told)
+
+    def failed(self, span: Any) -> None:
+        """The SDK tells that *span* failed: what it caught is kept."""
+        found = self._open.get(span.span_id)
+        if found is not None:
+            found.raised = found.in_flight()
+
+    def carries_out(self, span: Any, call_id: str) -> None:
+        """*span* is the call *call_id* of the model; the SDK says so only after the span has begun."""
+        found = self._open.get(span.span_id)
+        if found is not None and found.call is not None and found.call.call_id is None:
+            found.call.call_id = call_id
+            found.step.is_call(call_id)
 
     def shutdown(self) -> None:
         """Nothing is held back."""
@@ -156,8 +184,29 @@ def _told(span: Any) -> dict[str, Any]:
     return told
 
 
+def _noting_errors(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def set_error(self: Any, error: Any) -> None:
+        original(self, error)
+        _processor.failed(self)
+
+    return set_error
+
+
+def _noting_calls(original: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original(self, *args, **kwargs)
+        span = client("agents", "openai-agents").get_current_span()
+        if span is not None:
+            _processor.carries_out(span, self.tool_call_id)
+
+    return __init__
+
+
 _processor = Processor()
 _is_added = False
+_patches = Patches()
 
 
 def instrument() -> None:
@@ -166,6 +215,9 @@ def instrument() -> None:
     add = client("agents", "openai-agents").add_trace_processor
     openai.instrument()
     _processor.is_on = True
+    if not _patches:
+        _patches.wrap(client("agents.tracing.spans", "openai-agents").SpanImpl, "set_error", _noting_errors)
+        _patches.wrap(client("agents.tool_context", "openai-agents").ToolContext, "__init__", _noting_calls)
     if not _is_added:
         _is_added = True
         add(_processor)
@@ -174,3 +226,4 @@ def instrument() -> None:
 def uninstrument() -> None:
     """Record no more runs; `openai.uninstrument()` ends the recording of model calls."""
     _processor.is_on = False
+    _patches.undo()

@@ -219,6 +219,15 @@ class OpenStep:
             self._fixed = {**self._fixed, "kind": StepKind.STEP.value}
         self.span.set_attribute(semconv.KIND, StepKind.STEP.value)
 
+    def is_call(self, call_id: str) -> None:
+        """Tell which call of the model the step is, where that was not known when it began."""
+        if self._finished:
+            return
+        safe = self._log.values.safe_name(call_id)
+        if self._fixed is not None:
+            self._fixed = {**self._fixed, "call_id": self._log.quick.fragment(safe)}
+        self.span.set_attribute(semconv.TOOL_CALL_ID, safe)
+
     def _finish(self, end: StepEnd) -> None:
         log, fixed = self._log, self._fixed
         if self.kind is None:

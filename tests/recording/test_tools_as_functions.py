@@ -1,0 +1,92 @@
+"""A declared tool stands where its function stood: frameworks ask what it is, process pools send it along."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import functools
+import inspect
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
+
+import pytest
+
+import tracekit
+
+
+@tracekit.tool
+def double(number: int) -> int:
+    return 2 * number
+
+
+async def wait(number: int, *, unit: str = "s") -> str:
+    return f"{number}{unit}"
+
+
+class Waiter:
+    async def __call__(self, number: int) -> int:
+        return number
+
+
+class Shop:
+    @tracekit.tool
+    async def find(self, order_id: str) -> str:
+        return order_id
+
+    @tracekit.tool
+    def count(self, order_id: str) -> int:
+        return len(order_id)
+
+
+def plain(number: int) -> int:
+    return number
+
+
+renamed = tracekit.tool(effect="read")(plain)
+
+
+@pytest.mark.parametrize(
+    "tool",
+    [
+        tracekit.tool(wait),
+        tracekit.tool(functools.partial(wait, 3)),
+        tracekit.tool(Waiter()),
+        Shop().find,
+    ],
+    ids=["function", "partial", "object", "method"],
+)
+def test_an_async_tool_says_so_to_whoever_asks(tool: Any) -> None:
+    assert inspect.iscoroutinefunction(tool)
+    assert asyncio.iscoroutinefunction(tool)
+    assert inspect.signature(tool) == inspect.signature(tool.function)
+
+
+def test_a_plain_tool_is_no_coroutine_function() -> None:
+    assert not inspect.iscoroutinefunction(double)
+    assert not inspect.iscoroutinefunction(Shop().count)
+
+
+def test_a_tool_is_pickled_by_its_name_as_a_function_is() -> None:
+    assert pickle.loads(pickle.dumps(double)) is double
+    assert pickle.loads(pickle.dumps(Shop.count)) is Shop.count
+    assert copy.deepcopy(double) is double
+
+
+def test_a_tool_that_has_another_name_than_its_function_is_pickled_too() -> None:
+    assert pickle.loads(pickle.dumps(renamed))(3) == 3
+
+
+def test_tools_run_in_other_processes_below_the_step_that_sent_them(steps: Any) -> None:
+    with (
+        tracekit.step("outer") as outer,
+        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool,
+    ):
+        assert pool.submit(tracekit.carry(double), 3).result() == 6
+        assert pool.submit(tracekit.carry(Shop().count), "A-1024").result() == 6
+
+    assert outer.ref is not None
+    found = [step for step in steps() if step["kind"] == "tool"]
+    assert [(step["name"], step["output_snapshot"]) for step in found] == [("double", 6), ("count", 6)]
+    assert {step["parent_step_id"] for step in found} == {outer.ref.step_id}
