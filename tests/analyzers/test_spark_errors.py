@@ -102,6 +102,20 @@ def test_executors_without_the_package_are_told(log: Path, tmp_path: Path) -> No
 
 @needs_spark
 @pytest.mark.slow
+@pytest.mark.parametrize("options", [(), ("--master", "local[1]")])
+def test_executors_of_this_machine_run_the_python_of_the_command_and_not_the_first_on_the_path(
+    log: Path, tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    venv.create(tmp_path / "bare", with_pip=False)
+
+    run = analyzed(log, *options, PATH=f"{tmp_path / 'bare' / 'bin'}{os.pathsep}{os.environ['PATH']}")
+
+    assert run.returncode == 0, run.stderr
+    assert '"traces"' in run.stdout
+
+
+@needs_spark
+@pytest.mark.slow
 def test_traces_that_do_not_fit_are_told_with_the_setting(tmp_path: Path) -> None:
     write_log(tmp_path, steps=20_000, files=1)
 

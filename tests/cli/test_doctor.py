@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,6 +38,15 @@ def found(capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, tuple[str,
     code = main(["doctor", "--format", "json"])
     rows = json.loads(capsys.readouterr().out)
     return code, {row["what"]: (row["state"], row["text"]) for row in rows}
+
+
+def test_every_extra_that_can_be_installed_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
+
+    _, rows = found(capsys)
+
+    extras = {f"extra [{name}]" for name in project["optional-dependencies"] if name != "all"}
+    assert extras <= rows.keys()
 
 
 def test_a_healthy_home_is_said_to_be_one(capsys: pytest.CaptureFixture[str]) -> None:

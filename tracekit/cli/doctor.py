@@ -6,6 +6,7 @@ import argparse
 import importlib.util
 import os
 import platform
+import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from importlib.metadata import packages_distributions
@@ -30,6 +31,7 @@ _EXTRAS = {
     "postgres": ("psycopg", "keep tasks in PostgreSQL, for many machines"),
     "collect": ("opentelemetry.proto", "receive OTLP as protobuf"),
     "crypto": ("cryptography", "seal secrets with AES-256-GCM"),
+    "spark": ("pyspark", "analyse logs larger than one machine"),
 }
 """Extra: a module that only it brings, and what it is for."""
 
@@ -73,6 +75,10 @@ def _extra(extra: str) -> Finding:
     """Whether *extra* is installed, and else what it is for and how to get it."""
     module, purpose = _EXTRAS[extra]
     if importlib.util.find_spec(module) is not None:
+        if extra == "spark" and "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+            return Finding(
+                "extra [spark]", "note", "installed, but it needs Java 17 or newer, and there is none here"
+            )
         return Finding(f"extra [{extra}]", "ok", "installed")
     return Finding(
         f"extra [{extra}]", "note", f"not installed; to {purpose}: pip install 'tracekit-agents[{extra}]'"

@@ -108,8 +108,6 @@ def _session(master: str | None, conf: dict[str, str], tell: Tell) -> Iterator[A
     settings = _SETTINGS
     if master is not None and master.startswith("local"):
         settings = settings | _ON_ONE_MACHINE
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     running = SparkSession.getActiveSession()
     if running is not None:
         # A hosted service's own, or one of the caller: it stays open.
@@ -122,10 +120,18 @@ def _session(master: str | None, conf: dict[str, str], tell: Tell) -> Iterator[A
         builder = builder.config(name, value)
     with ticking("starting Spark", tell):
         spark = builder.getOrCreate()
+    _same_python(spark.sparkContext)
     try:
         yield spark
     finally:
         spark.stop()
+
+
+def _same_python(context: Any) -> None:
+    """Let the executors of this machine run this very Python, unless told otherwise; the first one on the PATH may be any."""
+    told = "PYSPARK_PYTHON" in os.environ or context.getConf().contains("spark.pyspark.python")
+    if context.master.startswith("local") and not told:
+        context.pythonExec = sys.executable
 
 
 def _check(master: str) -> None:
