@@ -141,7 +141,9 @@ class Ownership:
                 self.thread.start()
 
     def release(self, session: Session) -> None:
-        """Give the session's lease back."""
+        """Give the session's lease back; a forked child has none to give."""
+        if session.is_in_child:
+            return
         with self.lock:
             self.sessions.discard(session)
         point("before_release")

@@ -144,12 +144,21 @@ class Session:
         """Raise what stopped this attempt, so that code which swallowed it can begin nothing new."""
         if self.stopped is not None:
             raise self.stopped
-        if self.pid != os.getpid():
-            raise TracekitError(
-                "task.forked",
-                f"task {self.task.task_id!r} belongs to process {self.pid}, this is its forked child {os.getpid()}: two "
-                "owners under one lease would write over each other. Call the task from its own process",
-            )
+        if self.is_in_child:
+            raise self._forked()
+
+    @property
+    def is_in_child(self) -> bool:
+        """Whether this is a forked child of the process that owns the task."""
+        return self.pid != os.getpid()
+
+    def _forked(self) -> TracekitError:
+        return TracekitError(
+            "task.forked",
+            f"task {self.task.task_id!r} belongs to process {self.pid}, this is its forked child {os.getpid()}: two "
+            "owners under one lease would write over each other. Call the task from its own process, and end the child with "
+            "os._exit",
+        )
 
     def stop(self, reason: Exception, *, broken: bool = False) -> None:
         """Let no new step begin; with *broken*, let nothing be written either."""
@@ -183,6 +192,8 @@ class Session:
         """
         if self.broken and self.stopped is not None:
             raise self.stopped
+        if self.is_in_child:
+            raise self._forked()
         with self._lock:
             waiting, self._waiting = self._waiting, []
         writes = (*waiting, *request.writes)
@@ -190,11 +201,19 @@ class Session:
             points.point(f"before_commit:{request.point}")
             self.store.commit(self.lease, writes, durable=request.durable)
             points.point(f"after_commit:{request.point}")
-        except Exception as error:
-            self.stop(error, broken=True)
+        except BaseException as error:
+            # Ctrl-C here too: whether the commit was kept is not known, so nothing may be built on either.
+            self.stop(error if isinstance(error, Exception) else self._cut_off(error), broken=True)
             raise
         for write in writes:
             self._picture(write)
+
+    def _cut_off(self, error: BaseException) -> TracekitError:
+        return TracekitError(
+            "task.interrupted",
+            f"{type(error).__name__} came while task {self.task.task_id!r} was written: what is in the store is the truth, so "
+            "this attempt begins nothing new. Resume the task",
+        )
 
     def flush(self, point: str = "note") -> None:
         """Write what waits for a commit."""

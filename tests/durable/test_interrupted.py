@@ -1,0 +1,89 @@
+"""Interruptions of a task by what is no exception of its code: forked children, Ctrl-C, exits."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tracekit
+from tracekit.durable.owning import ownership
+from tracekit.errors import TracekitError
+from tracekit.model import TaskStatus
+from tracekit.testing.faults import Faults
+
+begun: list[str] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_begun() -> None:
+    begun.clear()
+
+
+@tracekit.tool(effect="write")
+def put_down(what: str) -> str:
+    begun.append(what)
+    return what
+
+
+FORKING = """
+import os, sys
+import tracekit
+
+@tracekit.tool(effect="write")
+def put(what: str) -> str:
+    return what
+
+@tracekit.task
+def job(run):
+    put("before")
+    if os.fork() == 0:
+        {child}
+    os.wait()
+    return put("after")
+
+if __name__ == "__main__":
+    print(job.start(task_id="t"))
+"""
+
+
+@pytest.mark.parametrize("child", ["return 'child'", "raise ValueError('child')", "sys.exit(0)"])
+def test_a_forked_child_that_leaves_the_task_takes_nothing_from_its_parent(
+    child: str, tmp_path: Path
+) -> None:
+    script = tmp_path / "app.py"
+    script.write_text(FORKING.format(child=child))
+
+    ran = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+
+    assert (ran.returncode, ran.stdout) == (0, "after\n"), ran.stderr
+    state = ownership().store.load("t")
+    assert state is not None
+    assert state.task.status is TaskStatus.DONE
+    assert state.reviews == ()
+    if child != "sys.exit(0)":
+        assert "task.forked" in ran.stderr or "forked child" in ran.stderr
+
+
+def test_ctrl_c_in_a_commit_ends_the_attempt_although_the_agent_catches_it(faults: Faults) -> None:
+    faults.raise_at("after_commit:before_effect", KeyboardInterrupt())
+
+    @tracekit.task
+    def job(run: tracekit.Run) -> str:
+        with contextlib.suppress(KeyboardInterrupt):
+            put_down("first")
+        return put_down("second")
+
+    with pytest.raises(TracekitError, match="KeyboardInterrupt came while") as caught:
+        job.start(task_id="t")
+
+    assert caught.value.code == "task.interrupted"
+    assert begun == []
+    state = ownership().store.load("t")
+    assert state is not None
+    assert [row.status.value for row in state.effects] == ["pending"]  # nobody says that it was not sent
+    with pytest.raises(tracekit.RequiresReview):
+        tracekit.resume("t")
