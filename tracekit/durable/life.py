@@ -17,7 +17,6 @@ from typing import Any
 import orjson
 
 from tracekit.durable import shell_async, shell_sync
-from tracekit.durable.attempts import STOPS
 from tracekit.durable.bodies import blob
 from tracekit.durable.carried import UNFINISHED
 from tracekit.durable.code_version import code_change
@@ -301,7 +300,7 @@ def _broke(session: Session, error: BaseException) -> Op[None]:
     """Record why the attempt ended without a result; what is recorded decides who goes on with it."""
     if session.broken or isinstance(error, LeaseLost):
         return
-    if session.stopped is not None or isinstance(error, STOPS):
+    if session.stopped is not None:
         session.flush()
         return
     if not isinstance(error, Exception) and not (session.by_worker and isinstance(error, OWN_ENDINGS)):
@@ -317,10 +316,18 @@ def _broke(session: Session, error: BaseException) -> Op[None]:
         reason="task.exception",
         break_point=name,
         why=f"{type(error).__name__}: {safe_text(error)}",
-        recommendation=f"put the cause right, then `tracekit resume {session.task.task_id}` tries {name} again",
+        recommendation=_after(session, error, name),
         options=() if at is not None and at.kind in (StepKind.TOOL, StepKind.STEP) else STANDARD_OPTIONS,
         details={"failure_class": at.failure_class if at is not None else "process.exception"},
     )
     # The agent's own exception is what the caller gets; the question waits in the store.
     with contextlib.suppress(RequiresReview):
         yield from stop_for_review(session, row, writes=(UpdateTask({"error": error_to_json(error)}),))
+
+
+def _after(session: Session, error: BaseException, name: str) -> str:
+    """What to do before the task is resumed: about the exception, or about the task inside it that waits for a person."""
+    go_on = f"then `tracekit resume {session.task.task_id}` tries {name} again"
+    if isinstance(error, RequiresReview):
+        return f"answer what task {error.task_id!r} waits for, and resume it; {go_on}"
+    return f"put the cause right, {go_on}"
