@@ -113,7 +113,7 @@ class Findings:
             part = path.with_suffix(".part")
             one_table.to_parquet(name, self.result, part)
             part.rename(path)
-        return tables.aware(polars.scan_parquet(path))
+        return polars.scan_parquet(path)
 
     def sql(self, query: str) -> polars.DataFrame:
         """What one reading statement over the relations gives; raises `TracekitError("sql.*")`."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import orjson
@@ -22,10 +22,8 @@ from tracekit_analyzers.reports.as_json import evidence
 from tracekit_analyzers.reports.result import Result, is_failed, primary
 
 if TYPE_CHECKING:
-    import polars
-
     # Loaded where a frame is made: it is a third of the time in which a command without frames starts.
-    Frame = TypeVar("Frame", polars.DataFrame, polars.LazyFrame)
+    import polars
 
 Row = tuple[Any, ...]
 Schema = dict[str, type]
@@ -93,18 +91,19 @@ def queried(con: duckdb.DuckDBPyConnection, sql: str) -> polars.DataFrame:
     import polars
 
     try:
-        return aware(polars.DataFrame(con.sql(sql)))
+        return _aware(polars.DataFrame(con.sql(sql)))
     except duckdb.Error as error:
         raise TracekitError("sql.failed", str(error).strip()) from error
 
 
-def aware(made: Frame) -> Frame:
-    """*made* with its times, which the database keeps without a zone, in UTC."""
+def _aware(made: polars.DataFrame) -> polars.DataFrame:
+    """*made* with its times, which relations hold without a zone, in UTC."""
     import polars
 
-    kinds = made.collect_schema()
     naive = [
-        name for name, kind in kinds.items() if isinstance(kind, polars.Datetime) and kind.time_zone is None
+        name
+        for name, kind in made.schema.items()
+        if isinstance(kind, polars.Datetime) and kind.time_zone is None
     ]
     return made.with_columns(polars.col(name).dt.replace_time_zone("UTC") for name in naive)
 
@@ -121,11 +120,7 @@ def database(name: str, result: Result) -> duckdb.DuckDBPyConnection:
 
 def _fetched(found: duckdb.DuckDBPyConnection) -> Iterator[Row]:
     while batch := found.fetchmany(_AT_ONCE):
-        yield from (tuple(map(_aware, row)) for row in batch)
-
-
-def _aware(value: Any) -> Any:
-    return value.replace(tzinfo=UTC) if isinstance(value, datetime) and value.tzinfo is None else value
+        yield from batch
 
 
 def _runs(result: Result) -> Iterator[Row]:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import polars
 import pytest
 
@@ -49,13 +50,29 @@ def test_a_table_has_the_same_rows_in_every_form(
         lazy = found.scan(name).collect()
 
     assert frame.height > 0
-    assert polars.read_parquet(target).columns == frame.columns
+    assert polars.read_parquet(target).schema == frame.schema
+    assert polars.read_parquet(target).equals(frame)
     assert lazy.equals(frame)
     assert lazy.schema == frame.schema
     assert [json.loads(line) for line in lines] == told
     assert [as_json(row) for row in frame.to_dicts()] == told
     assert [list(row) for row in cells] == [frame.columns] * frame.height
     assert f"{frame.height} {name}" in shown.splitlines()[-1]
+
+
+@pytest.mark.parametrize("made_by", ["analyze", "convert"])
+def test_times_in_parquet_are_moments_whatever_the_zone_of_their_reader(
+    log: Path, tmp_path: Path, made_by: str
+) -> None:
+    target = tmp_path / "steps.parquet"
+    whole = ["convert", str(log), str(target)]
+    table = ["analyze", str(log), "--table", "steps", "--format", "parquet", "--output", str(target)]
+    main(whole if made_by == "convert" else table)
+    with duckdb.connect() as con:
+        con.execute("set timezone = 'America/New_York'")
+        kinds = con.execute(f"select distinct typeof(started_at), typeof(finished_at) from '{target}'")
+
+        assert kinds.fetchall() == [("TIMESTAMP WITH TIME ZONE", "TIMESTAMP WITH TIME ZONE")]
 
 
 def as_json(row: dict[str, Any]) -> dict[str, Any]:

@@ -83,7 +83,8 @@ def parquet(job: Job) -> Outcome:
         engine.load()
         target = str(job.target).replace("'", "''")
         engine.con.execute(
-            f"copy (select * exclude (bucket, first_n, last_n) from log.steps order by trace_id, seq) "
+            "copy (select * exclude (bucket, first_n, last_n) replace (started_at at time zone 'UTC' as started_at, "
+            "finished_at at time zone 'UTC' as finished_at) from log.steps order by trace_id, seq) "
             f"to '{target}' (format parquet, compression zstd)"
         )
         row = engine.con.execute("select count(*) from log.steps").fetchone()
