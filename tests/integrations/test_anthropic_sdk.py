@@ -226,3 +226,86 @@ async def test_inside_a_durable_model_call_the_step_has_the_exact_text(
         assert step["status"] == "ok"
         assert "tracekit.arguments_rewritten" not in step["attributes"]
     assert streamed["attributes"]["gen_ai.response.time_to_first_chunk"] > 0
+
+
+def add(a: int, b: int) -> str:
+    """Add two numbers."""
+    if b < 0:
+        raise ValueError("below zero")
+    return str(a + b)
+
+
+async def add_async(a: int, b: int) -> str:
+    """Add two numbers."""
+    return add(a, b)
+
+
+def runs_tool(**given: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The two answers of a run: it asks for `add`, then ends."""
+    call = {"type": "tool_use", "id": "t1", "name": "add", "input": given}
+    return message(call, stop_reason="tool_use"), message({"type": "text", "text": "Done."})
+
+
+def message(block: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {
+        "id": "m1", "type": "message", "role": "assistant", "model": "scripted-1", "content": [block],
+        "stop_reason": "end_turn", "stop_sequence": None,
+        "usage": {"input_tokens": 1, "output_tokens": 1}, **more,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+async def test_a_tool_that_the_runner_calls_is_one_tool_step_with_what_it_received(
+    client: Any, provider: Any, answer: Any, steps: Any, kind: str
+) -> None:
+    provider.answers(*map(answer, runs_tool(a=1, b=2)))
+
+    if kind == "sync":
+        tool = sdk.beta_tool(add)
+        client.beta.messages.tool_runner(
+            model="m", max_tokens=5, messages=MESSAGES, tools=[tool]
+        ).until_done()
+    else:
+        tool_async = sdk.beta_async_tool(name="add")(add_async)
+        other = sdk.AsyncAnthropic(api_key="k", base_url=provider.url)
+        runner = other.beta.messages.tool_runner(
+            model="m", max_tokens=5, messages=MESSAGES, tools=[tool_async]
+        )
+        await runner.until_done()
+
+    (step,) = [step for step in steps() if step["kind"] == "tool"]
+    assert (step["tool_name"], step["call_id"], step["status"]) == ("add", "t1", "ok")
+    assert (step["input_snapshot"], step["output_snapshot"]) == ({"a": 1, "b": 2}, "3")
+
+
+def test_an_error_of_a_tool_that_the_runner_calls_is_told_as_the_model_is_told(
+    client: Any, provider: Any, answer: Any, steps: Any
+) -> None:
+    provider.answers(*map(answer, runs_tool(a=1, b=-2)))
+
+    runner = client.beta.messages.tool_runner(
+        model="m", max_tokens=5, messages=MESSAGES, tools=[sdk.beta_tool(add)]
+    )
+    assert runner.until_done().content[0].text == "Done."
+
+    (step,) = [step for step in steps() if step["kind"] == "tool"]
+    assert (step["status"], step["error_type"]) == ("error", "tool_error")
+    assert "below zero" in step["error_message"]
+
+
+def test_a_tracekit_tool_inside_a_tool_of_the_runner_is_the_one_tool_step(
+    client: Any, provider: Any, answer: Any, steps: Any
+) -> None:
+    provider.answers(*map(answer, runs_tool(a=1, b=2)))
+    declared = tracekit.tool(effect="read", name="add")(add)
+
+    def outer(a: int, b: int) -> str:
+        """Add two numbers."""
+        return declared(a, b)
+
+    client.beta.messages.tool_runner(
+        model="m", max_tokens=5, messages=MESSAGES, tools=[sdk.beta_tool(outer, name="add")]
+    ).until_done()
+
+    (step,) = [step for step in steps() if step["kind"] == "tool"]
+    assert (step["call_id"], step["output_snapshot"]) == ("t1", "3")

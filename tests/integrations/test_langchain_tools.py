@@ -7,9 +7,12 @@ from typing import Annotated, Any
 
 import openai as openai_sdk
 import pytest
+from langchain_core.messages import AIMessage
 from langchain_core.tools import BaseTool, InjectedToolArg, tool
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
+from langgraph.types import Command, interrupt
 
 import tracekit
 from tracekit.integrations import langchain, openai
@@ -243,3 +246,26 @@ async def test_an_async_tracekit_tool_is_awaited_as_the_function_that_it_is(step
     assert said.content == "A"
     (step,) = steps()
     assert (step["call_id"], step["output_snapshot"]) == ("c7", "A")
+
+
+def test_a_tool_that_waits_for_a_person_was_left_and_did_not_fail(steps: Any) -> None:
+    @tool
+    def ask(question: str) -> str:
+        """Ask a person."""
+        return str(interrupt({"question": question}))
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("tools", ToolNode([ask]))
+    builder.add_edge(START, "tools")
+    graph = builder.compile(checkpointer=InMemorySaver())
+    place: Any = {"configurable": {"thread_id": "1"}}
+    call = AIMessage("", tool_calls=[asked("ask", question="Pay?")])
+
+    graph.invoke({"messages": [call]}, place)
+    final = graph.invoke(Command(resume="Yes."), place)
+
+    assert final["messages"][-1].content == "Yes."
+    assert [(step["status"], step["call_id"]) for step in steps()] == [
+        ("abandoned", "call_1"),
+        ("ok", "call_1"),
+    ]

@@ -22,7 +22,7 @@ from typing import Any
 from tracekit import tools
 from tracekit.errors import TracekitError
 from tracekit.integrations._patching import Patches, client
-from tracekit.model import StepKind
+from tracekit.model import StepKind, StepStatus
 from tracekit.recording.ending import StepBlock, finish_with
 from tracekit.recording.failure import ToldError
 from tracekit.recording.recorder import recorder
@@ -144,7 +144,7 @@ def _sync_function(original: Callable[..., Any]) -> Callable[..., Any]:
         if _is_ours(self.func if hasattr(self, "func") else None):
             with tools.carrying_out(call.call_id):
                 return original(self, *args, **kwargs)
-        with StepBlock(_begin(call, _received(self, args, kwargs))) as block:
+        with _block(call, _received(self, args, kwargs)) as block:
             block.output = original(self, *args, **kwargs)
         return block.output
 
@@ -161,7 +161,7 @@ def _async_function(original: Callable[..., Any]) -> Callable[..., Any]:
         if _is_ours(getattr(self, "coroutine", None)):
             with tools.carrying_out(call.call_id):
                 return await original(self, *args, **kwargs)
-        with StepBlock(_begin(call, _received(self, args, kwargs))) as block:
+        with _block(call, _received(self, args, kwargs)) as block:
             block.output = await original(self, *args, **kwargs)
         return block.output
 
@@ -195,6 +195,18 @@ def _received(tool: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if not args:
         return named
     return args[0] if len(args) == 1 and not named else {"args": list(args), **named}
+
+
+def _block(call: _Call, received: Any) -> StepBlock:
+    return StepBlock(_begin(call, received), status_of=_status_of)
+
+
+def _status_of(error: BaseException) -> StepStatus:
+    """A graph that waits for a person, or goes on elsewhere, says so by raising: the tool did not fail, it was left."""
+    is_left = isinstance(error, GeneratorExit) or any(
+        each.__name__ == "GraphBubbleUp" for each in type(error).__mro__
+    )
+    return StepStatus.ABANDONED if is_left else StepStatus.ERROR
 
 
 def _begin(call: _Call, received: Any) -> Any:
