@@ -131,7 +131,11 @@ class Tool(Generic[P, R]):
 
     def observed(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The function's result, recorded as a step and booked nowhere; an awaitable of it for an async tool."""
-        return _observe_async(self, args, kwargs) if self.is_async else _observe(self, args, kwargs)
+        if not self.is_async:
+            return _observe(self, args, kwargs)
+        made: Any = _observe_async(self, args, kwargs)
+        made.__name__, made.__qualname__ = self.name, getattr(self, "__qualname__", self.name)
+        return made  # asyncio names tasks, and Python what was never awaited, by the coroutine
 
     def __get__(self, instance: Any, owner: type | None = None) -> Tool[..., R]:
         """The tool as a method of *instance*; the instance is no part of what is stored."""

@@ -1,4 +1,4 @@
-"""A declared tool stands where its function stood: frameworks ask what it is, process pools send it along."""
+"""A tool or a step stands where its function stood: frameworks ask what it is, process pools send it along."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import functools
 import inspect
 import multiprocessing
 import pickle
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
@@ -90,3 +91,35 @@ def test_tools_run_in_other_processes_below_the_step_that_sent_them(steps: Any) 
     found = [step for step in steps() if step["kind"] == "tool"]
     assert [(step["name"], step["output_snapshot"]) for step in found] == [("double", 6), ("count", 6)]
     assert {step["parent_step_id"] for step in found} == {outer.ref.step_id}
+
+
+def test_the_call_of_an_async_tool_has_the_name_of_its_function() -> None:
+    call: Any = Shop().find("A-1024")
+    assert call.__qualname__ == "Shop.find"
+    call.close()
+
+
+@tracekit.step()
+async def letters(text: str) -> AsyncIterator[str]:
+    for letter in text:
+        yield letter
+
+
+@tracekit.step()
+def numbers(count: int) -> Iterator[int]:
+    yield from range(count)
+
+
+def test_a_step_is_of_the_kind_that_its_function_is() -> None:
+    assert inspect.isasyncgenfunction(letters)
+    assert inspect.isgeneratorfunction(numbers)
+    assert inspect.iscoroutinefunction(tracekit.step()(wait))
+
+
+async def test_a_generator_that_is_called_wrongly_leaves_no_step_open(steps: Any) -> None:
+    with pytest.raises(TypeError, match="unexpected"):
+        [letter async for letter in letters("a", word="b")]  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="unexpected"):
+        list(numbers(1, word="b"))  # type: ignore[call-arg]
+
+    assert [step["status"] for step in steps() if step["status"] == "running"] == []

@@ -7,6 +7,7 @@ generator may be closed in another task or thread. Left early, its step ends onc
 
 from __future__ import annotations
 
+import functools
 from collections.abc import AsyncGenerator, Callable, Generator
 from functools import partial
 from typing import Any
@@ -40,28 +41,35 @@ def driven(inner: Generator[Any, Any, Any], step: OpenStep) -> Generator[Any, An
         raise
 
 
-async def driven_async(
-    inner: AsyncGenerator[Any, Any], begin: Callable[[], OpenStep]
-) -> AsyncGenerator[Any, Any]:
-    """*inner*, under a step that begins with the first item asked for; gives on what is sent and thrown."""
-    step = begin()
-    count = 0
-    resume: Any = inner.__anext__()
-    try:
-        while True:
-            with step.active():
-                item = await resume
-            count += 1
-            try:
-                resume = inner.asend((yield item))
-            except GeneratorExit:
-                raise
-            except BaseException as thrown:
-                resume = inner.athrow(thrown)
-    except StopAsyncIteration:
-        step.finish(attributes={"tracekit.items": count})
-    except BaseException as error:
-        with StepBlock(step, attributes={"tracekit.items": count}) as cleaning:
-            cleaning.error = error
-            await inner.aclose()
-        raise
+def driven_async(
+    function: Callable[..., AsyncGenerator[Any, Any]],
+    begin: Callable[[tuple[Any, ...], dict[str, Any]], OpenStep],
+) -> Callable[..., AsyncGenerator[Any, Any]]:
+    """*function*, as an async generator function of its own: its step begins with the first item asked for."""
+
+    @functools.wraps(function)
+    async def recorded(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        inner = function(*args, **kwargs)
+        step = begin(args, kwargs)
+        count = 0
+        resume: Any = inner.__anext__()
+        try:
+            while True:
+                with step.active():
+                    item = await resume
+                count += 1
+                try:
+                    resume = inner.asend((yield item))
+                except GeneratorExit:
+                    raise
+                except BaseException as thrown:
+                    resume = inner.athrow(thrown)
+        except StopAsyncIteration:
+            step.finish(attributes={"tracekit.items": count})
+        except BaseException as error:
+            with StepBlock(step, attributes={"tracekit.items": count}) as cleaning:
+                cleaning.error = error
+                await inner.aclose()
+            raise
+
+    return recorded

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import AsyncIterator, Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar, cast
 
@@ -129,19 +129,15 @@ class step:
     def _generator(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
         @functools.wraps(function)
         def recorded(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-            opened = self._begin(name, arguments(function, args, kwargs))
-            return (yield from driven(function(*args, **kwargs), opened))
+            inner = function(*args, **kwargs)
+            return (yield from driven(inner, self._begin(name, arguments(function, args, kwargs))))
 
         return recorded
 
     def _async_generator(self, function: Callable[..., Any], name: str) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def recorded(*args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-            return driven_async(
-                function(*args, **kwargs), lambda: self._begin(name, arguments(function, args, kwargs))
-            )
-
-        return recorded
+        return driven_async(
+            function, lambda args, kwargs: self._begin(name, arguments(function, args, kwargs))
+        )
 
 
 def arguments(
