@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -87,3 +88,20 @@ def test_ctrl_c_in_a_commit_ends_the_attempt_although_the_agent_catches_it(fault
     assert [row.status.value for row in state.effects] == ["pending"]  # nobody says that it was not sent
     with pytest.raises(tracekit.RequiresReview):
         tracekit.resume("t")
+
+
+def test_nothing_more_is_sent_once_the_store_was_deleted(own_home: Path) -> None:
+    @tracekit.task
+    def job(run: tracekit.Run) -> str:
+        put_down("before")
+        for each in own_home.glob("state.db*"):
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
+        with contextlib.suppress(TracekitError):
+            put_down("after")
+        return put_down("later")
+
+    with pytest.raises(TracekitError, match="deleted or replaced"):
+        job.start(task_id="t")
+
+    assert begun == ["before"]
+    assert not (own_home / "state.db").exists()

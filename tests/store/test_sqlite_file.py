@@ -229,3 +229,32 @@ def test_a_fork_waits_for_the_transaction_of_another_thread(path: Path) -> None:
     events = store.events("t1", limit=1_000_000)
     assert [row.seq for row in events] == list(range(1, len(events) + 1))
     store.close()
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_file_that_was_deleted_or_replaced_takes_no_more_writes(path: Path, is_replaced: bool) -> None:
+    store = open_store(path)
+    lease = started(store)
+    assert store.load("t1") is not None
+    for each in path.parent.glob("state.db*"):
+        each.unlink()
+    if is_replaced:
+        other = open_store(path)
+        other.create(task("other"), [ARGUMENTS])
+
+    for write in (
+        lambda: store.commit(lease, [AppendEvent("note", None, "{}")], durable=True),
+        store.workers,
+    ):
+        with pytest.raises(TracekitError, match="deleted or replaced") as caught:
+            write()
+        assert caught.value.code == "store.gone"
+
+    if is_replaced:
+        assert [row.task_id for row in store.tasks()] == ["other"]
+        other.close()
+    else:
+        with pytest.raises(TracekitError, match="deleted or replaced"):
+            store.create(task("anew"), [ARGUMENTS])
+        assert not path.exists()
+    store.close()

@@ -32,7 +32,7 @@ class Outcome:
     text: str = ""
 
 
-AWAY = ("store.unreachable", "store.busy", "store.unwritable", "store.commit_unknown")
+AWAY = ("store.unreachable", "store.busy", "store.unwritable", "store.commit_unknown", "store.gone")
 """Errors of a store that may be well again by itself: a worker waits for it."""
 
 MOST_WAIT_S = 5.0

@@ -23,7 +23,7 @@ from tracekit.store.retention import Retention, prune
 from tracekit.store.sealed import Bodies
 from tracekit.store.sql_store import SqlStore
 from tracekit.store.sql_transaction import Execute, SqlTransaction
-from tracekit.store.sqlite_connection import Connection
+from tracekit.store.sqlite_connection import Connection, gone
 from tracekit.store.transaction import Transaction
 
 
@@ -53,6 +53,7 @@ class SqliteStore(SqlStore):
         self._writer: Connection | None = None
         self._reader: Connection | None = None
         self._closed = False
+        self._was_open = False
         with self._write_lock:
             self._open_writer()
         forking.watch(self)
@@ -124,17 +125,25 @@ class SqliteStore(SqlStore):
     def _open_writer(self) -> Connection:
         if self._closed:
             raise closed(self.url)
-        if self._writer is None:
-            self._writer = self._connect(writable=True)
+        self._writer, there = None, self._writer
+        if there is not None:
+            there.check_there()
+        elif self._was_open and not self.path.exists():
+            raise gone(self.path)  # a new one would be empty, and its tasks would do all their effects anew
+        self._writer = there or self._connect(writable=True)
+        self._was_open = True
         return self._writer
 
     def _open_reader(self) -> Connection:
         if self._closed:
             raise closed(self.url)
-        if self._reader is None:
+        self._reader, there = None, self._reader
+        if there is not None:
+            there.check_there()
+        else:
             with self._write_lock:
                 self._open_writer()  # makes the side files without which a reader can't open the log
-            self._reader = self._connect(writable=False)
+        self._reader = there or self._connect(writable=False)
         return self._reader
 
     def _connect(self, *, writable: bool) -> Connection:

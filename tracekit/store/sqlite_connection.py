@@ -7,6 +7,7 @@ the folder, and a journal that comes back after a power cut undoes the whole fil
 
 from __future__ import annotations
 
+import ctypes
 import os
 import random
 import time
@@ -111,6 +112,14 @@ class Connection:
                     self._db.execute("ROLLBACK")
                 raise
 
+    def check_there(self) -> None:
+        """Close and raise `store.gone` where another file stands at the path now, or none: nobody would read what is written."""
+        has_moved = ctypes.c_int(0)
+        self._db.file_control("main", apsw.SQLITE_FCNTL_HAS_MOVED, ctypes.addressof(has_moved))
+        if has_moved.value:
+            self.close()
+            raise gone(self._path)
+
     def close(self) -> None:
         """Close; the last one to close the file moves the log into it."""
         self._db.close()
@@ -207,6 +216,16 @@ def _translate(error: Exception, path: Path) -> TracekitError:
             "Check free space and permissions",
         )
     return TracekitError("store.failed", f"the store {path} refused a statement: {error}")
+
+
+def gone(path: Path) -> TracekitError:
+    """The error of a store whose file was taken away under a running process."""
+    return TracekitError(
+        "store.gone",
+        f"expected the store {path} as it was opened, but the file was deleted or replaced meanwhile; nothing more is "
+        "written. Restore it from a backup. What its tasks have done outside stands only there: look at the services "
+        "behind them before you start one of them anew",
+    )
 
 
 def _patience(busy_s: float) -> Any:
