@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -105,3 +106,26 @@ def test_nothing_more_is_sent_once_the_store_was_deleted(own_home: Path) -> None
 
     assert begun == ["before"]
     assert not (own_home / "state.db").exists()
+
+
+@pytest.mark.parametrize("timeout_s", [None, 60.0])
+def test_an_exit_inside_a_tool_ends_the_attempt_at_once_with_or_without_a_time_limit(
+    timeout_s: float | None,
+) -> None:
+    @tracekit.tool(effect="write", timeout_s=timeout_s)
+    def leave() -> None:
+        sys.exit(3)
+
+    @tracekit.task
+    def job(run: tracekit.Run) -> None:
+        leave()
+
+    began_s = time.monotonic()
+    with pytest.raises(SystemExit) as caught:
+        job.start(task_id="t")
+
+    assert caught.value.code == 3
+    assert time.monotonic() - began_s < 30
+    state = ownership().store.load("t")
+    assert state is not None
+    assert [row.status.value for row in state.effects] == ["executed_unknown"]

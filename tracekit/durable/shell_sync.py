@@ -68,16 +68,26 @@ def _timed(request: Dispatch, timeout_s: float) -> Answer | Raised:
     given_up = threading.Event()
 
     def work() -> None:
-        answers.append(context.run(_plain, request))
+        try:
+            answers.append(context.run(_plain, request))
+        except BaseException as error:
+            answers.append(Raised(error))  # an exit, which would end this thread and leave its caller waiting
         done.set()
         if given_up.is_set() and request.late is not None:
             request.late(answers[0])
 
     threading.Thread(target=work, name="tracekit-call", daemon=True).start()
-    if done.wait(timeout_s):
-        return answers[0]
-    given_up.set()
-    return timed_out(request)
+    if not done.wait(timeout_s):
+        given_up.set()
+        return timed_out(request)
+    return _passed_on(answers[0])
+
+
+def _passed_on(answer: Answer | Raised) -> Answer | Raised:
+    """*answer*; what is no `Exception` goes on as it does without a time limit."""
+    if isinstance(answer, Raised) and not isinstance(answer.error, Exception):
+        raise answer.error
+    return answer
 
 
 def _awaited(value: Awaitable[Any]) -> Any:
