@@ -153,6 +153,23 @@ def test_junit_names_the_failed_run(torn: Path, capsys: pytest.CaptureFixture[st
     assert (suite.get("tests"), suite.get("failures")) == ("3", "2")
     assert [case.find("failure") is not None for case in suite] == [True, False, True]
     assert suite[0][0].get("type") == "timeout.no_answer"
+    told = (suite[0][0].text or "").splitlines()
+    assert told[1] == "failed at step 2"
+    assert told[-1] == f"look closer: tracekit show {BAD} {torn}"
+
+
+def test_junit_tells_the_time_of_each_run_and_of_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    times = {"started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:01:02.5Z"}
+    path = tmp_path / "log.jsonl"
+    runs = [step(BAD, A1, tool_name="find", **times), step(GOOD, B1, tool_name="find")]
+    path.write_text("".join(json.dumps(line) + "\n" for line in runs))
+    main(["analyze", str(path), "--format", "junit"])
+
+    suite = ET.fromstring(capsys.readouterr().out)
+    assert [case.get("time") for case in suite] == ["62.500", "0.000"]
+    assert (suite.get("time"), suite.get("errors")) == ("62.500", "0")
 
 
 def test_parquet_holds_a_row_for_each_diagnosis(log: Path, tmp_path: Path) -> None:

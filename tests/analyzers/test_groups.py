@@ -89,11 +89,13 @@ def test_what_the_baseline_knows_is_not_new_and_fails_no_build(tmp_path: Path) -
     report = tmp_path / "report.json"
     with loaded(old) as engine, report.open("wb") as stream:
         writer("json")(of(engine), stream)
+    formatted = tmp_path / "formatted.json"
+    formatted.write_text(json.dumps(json.loads(report.read_bytes()), indent=2))
     new = write(tmp_path / "new.jsonl", refused(1), refused(2, says="no such currency"))
 
     with loaded(new) as engine:
         result = of(engine)
-        for known in (read_baseline(report), read_baseline(old)):
+        for known in map(read_baseline, (report, formatted, old)):
             told = groups(result.traces, known)
             assert {group.wording: group.is_new for group in told}.values() != {None}
             assert sorted(group.is_new for group in told if group.is_new is not None) == [False, True]

@@ -6,8 +6,9 @@ import re
 from typing import BinaryIO
 from xml.sax.saxutils import escape, quoteattr
 
-from tracekit_analyzers.model import TraceVerdict
-from tracekit_analyzers.reports.result import Result, is_failed, primary
+from tracekit_analyzers.model import Diagnosis, TraceVerdict
+from tracekit_analyzers.reports.result import Result, is_failed, primary, without_verdict
+from tracekit_analyzers.reports.text import told_path
 
 _NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -19,12 +20,14 @@ def write(result: Result, out: BinaryIO) -> None:
     if result.bad_count:
         told = "\n".join(f"{bad.file}:{bad.line}: {bad.reason}" for bad in result.bad[:50])
         cases.append(
-            f'  <testcase classname="tracekit" name="log is whole">{_failure("damage", told)}</testcase>'
+            f'  <testcase classname="tracekit" name="log is whole" time="0">{_failure("damage", told)}</testcase>'
         )
         failures += 1
     skipped = len(result.waiting)
+    took_ms = sum(trace.duration_ms or 0 for trace in result.traces)
     head = (
-        f'<testsuite name="tracekit analyze" tests="{len(cases)}" failures="{failures}" skipped="{skipped}">'
+        f'<testsuite name="tracekit analyze" tests="{len(cases)}" failures="{failures}" errors="0" skipped="{skipped}"'
+        f" {_time(took_ms)}>"
     )
     text = "\n".join(('<?xml version="1.0" encoding="UTF-8"?>', head, *cases, "</testsuite>", ""))
     out.write(text.encode("utf-8"))
@@ -36,17 +39,25 @@ def _case(trace: TraceVerdict) -> str:
     body = ""
     if is_failed(trace):
         found = primary(trace)
-        kind, message = (found.code, found.message) if found else (trace.status, "no verdict")
-        facts = (
-            "\n".join(f"step {item.seq}: {item.what} {item.value or ''}" for item in found.evidence)
-            if found
-            else ""
-        )
-        body = _failure(kind, f"{message}\n{facts}")
+        body = _failure(trace.status, without_verdict(trace)) if found is None else _told(trace, found)
     elif trace.status == "waiting":
-        told = f"waits for a person at {trace.question}"
-        body = f"<skipped message={quoteattr(_clean(told))}/>"
-    return f"  <testcase classname={place} name={name}>{body}</testcase>"
+        body = f"<skipped message={quoteattr(_clean(without_verdict(trace)))}/>"
+    return f"  <testcase classname={place} name={name} {_time(trace.duration_ms or 0)}>{body}</testcase>"
+
+
+def _time(ms: float) -> str:
+    return f'time="{ms / 1000:.3f}"'
+
+
+def _told(trace: TraceVerdict, found: Diagnosis) -> str:
+    """The verdict with its evidence, and how to look closer: who reads it sees a build server, and not the log."""
+    cause = "" if found.cause_step in (None, found.failed_step) else f", caused by step {found.cause_seq}"
+    lines = [found.message, f"failed at step {found.failed_seq}{cause}"]
+    for item in found.evidence:
+        where = "" if item.seq is None else f"step {item.seq}: "
+        lines.append(f"{where}{item.what} {item.value or ''}".rstrip())
+    lines += [f"look closer: tracekit show {trace.trace_id} {told_path(trace.source.file)}"]
+    return _failure(found.code, "\n".join(lines))
 
 
 def _failure(kind: str, told: str) -> str:

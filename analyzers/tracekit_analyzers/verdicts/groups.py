@@ -19,6 +19,8 @@ from tracekit_analyzers.model import Diagnosis, TraceVerdict
 
 LONGEST_WORDING = 140
 
+_REPORT = re.compile(rb'\s*\{\s*"schema"\s*:\s*"' + re.escape(ANALYSIS_SCHEMA).encode() + rb'"')
+"""How a report begins, also one that a formatter has been over."""
 _VARIABLE = (
     (re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+"), "URL"),
     (re.compile(r"""(["'`]).{1,200}?\1"""), "'…'"),
@@ -128,7 +130,7 @@ def read_baseline(path: Path) -> frozenset[str]:
     """Ids of the groups in *path*: a report of `analyze --format json` or `jsonl`, or logs, which are analysed."""
     if path.is_file():
         with path.open("rb") as stream:
-            is_report = stream.read(200).startswith(b'{"schema":"' + ANALYSIS_SCHEMA.encode())
+            is_report = _REPORT.match(stream.read(200))
         known = ids_of_report(path.read_bytes()) if is_report else None
         if known is not None:
             return known
