@@ -4,21 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tracekit.errors import TracekitError
+from tracekit.snapshot import to_log
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.reading import database
 
 Record = dict[str, Any]
 TRACE = "ab" * 16
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    order_id: str
+    total: Decimal
 
 
 def step(step_id: str, **fields: Any) -> Record:
@@ -262,6 +272,34 @@ def test_an_argument_is_traced_to_the_output_that_held_it(ask: Ask) -> None:
     rows = ask(records, "select key, origin_step, origin_path, exact from origins order by key")
 
     assert rows == [("amount", "s1", "$.order.total", True), ("sku", "s1", "$.order.lines[0].sku", True)]
+
+
+@pytest.mark.parametrize(
+    ("received", "path"),
+    [
+        ({"amount": Decimal("99.50")}, "$.amount"),
+        ({"order": {"prices": [Decimal("99.50")]}}, "$.order.prices[0]"),
+        ({"order": Ordered("A-1024", Decimal("99.50"))}, "$.order.total"),
+        ({"amounts": {1: Decimal("99.50")}}, "$.amounts[0][1]"),
+    ],
+)
+def test_an_argument_that_is_not_json_is_traced_by_the_value_that_its_marker_holds(
+    received: Record, path: str, ask: Ask
+) -> None:
+    records = [
+        step("s1", seq=1, output_snapshot={"total": "99.50"}),
+        step("s2", seq=2, input_snapshot=to_log(received)),
+    ]
+
+    rows = ask(records, "select path, key, value, origin_path from origins where seq = 2 and value = '99.50'")
+    names = ask(records, "select path from leaves where contains(path, '$tk') or value in ('decimal', 'map')")
+
+    assert rows == [(path, last_name(path), "99.50", "$.total")]
+    assert names == []
+
+
+def last_name(path: str) -> str:
+    return re.sub(r"\[\d+\]", "", path).rpartition(".")[2]
 
 
 def test_an_argument_is_traced_into_free_text_and_into_json_inside_a_text(ask: Ask) -> None:

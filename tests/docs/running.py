@@ -42,7 +42,8 @@ class Desk:
             case "toml":
                 tomllib.loads(block.text)
             case "sql":
-                self._typed(f'tracekit sql sample_traces "{block.text.strip()}"', block)
+                said = self._typed(f'tracekit sql sample_traces "{block.text.strip()}"', block)
+                assert "(no rows)" not in said, f"{block.page}:{block.line}: finds nothing\n{block.text}"
             case other:
                 raise AssertionError(
                     f"{block.page}:{block.line}: nobody knows how to run {other!r}; mark it `not run`"
@@ -57,10 +58,12 @@ class Desk:
         if named is None:
             self._typed(f"python {path.name}", block)
 
-    def _typed(self, line: str, block: Block) -> None:
+    def _typed(self, line: str, block: Block) -> str:
+        """What the line prints; of a screen nothing."""
         command, _, wanted = line.partition("  # exit ")
         if re.match(r"(\S+=\S+ )*tracekit tui\b", command):
-            return self._screen(command, block)
+            self._screen(command, block)
+            return ""
         # `exec`, so that a process killed by a signal is seen as one and not as a code of the shell.
         simple = not re.search(r"[|;&<>]", command)
         script = (
@@ -77,7 +80,7 @@ class Desk:
         assert done.returncode == int(wanted or 0), (
             f"{block.page}:{block.line}: {line}\n[exit {done.returncode}]\n{done.stdout}\n{done.stderr}"
         )
-        return None
+        return done.stdout
 
     def _screen(self, command: str, block: Block) -> None:
         """Open the explorer in a real terminal, and leave it by its key once it shows something."""

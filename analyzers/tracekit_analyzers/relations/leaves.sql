@@ -35,12 +35,17 @@ with part_steps as (
   union all
   select trace_id, step_id, seq, known_at, side, '$', body from documents
   where shape = 'ARRAY' or (shape = 'OBJECT' and size > 4000)
-), scalars as (
+), atoms as (
   select trace_id, step_id, seq, known_at, side, '$' || path_step(key) as path, type, plain(value, type) as value
   from members where type not in ('OBJECT', 'ARRAY', 'NULL')
   union all
   select n.trace_id, n.step_id, n.seq, n.known_at, n.side, n.top || j.fullkey[2:], j.type, plain(j.atom, j.type)
   from nested n, json_tree(n.body) j where j.type not in ('OBJECT', 'ARRAY', 'NULL')
+), scalars as (
+  -- What a typed marker holds is a scalar at the marker's own place; the names of its type and class are none.
+  select * from (select * replace (case when contains(path, '."$tk".') then regexp_replace(path,
+    '\."\$tk"\.(value|fields|items|seconds|base64|text|repr|message|hash|digest)', '', 'g') else path end as path) from atoms)
+  where not contains(path, '."$tk".')
 ), texts as (
   select trace_id, step_id, seq, known_at, side, '$' as path, said as text from documents where body is null and said is not null
   union all
