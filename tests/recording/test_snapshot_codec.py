@@ -249,7 +249,7 @@ def test_a_number_longer_than_python_writes_is_refused_with_its_path() -> None:
         b'{"$tk": ["decimal", 1, "x"]}',
         b'{"$tk": ["set", 1, [[], {}]]}',
         b'{"$tk": ["datetime", 1, "yesterday"]}',
-        b"[" * 900 + b"]" * 900,
+        b"[" * 1000 + b"]" * 1000,
     ],
 )
 def test_damage_under_a_tag_is_told_as_damage(damaged: bytes) -> None:

@@ -64,6 +64,19 @@ class TestAdmission:
         assert [row.task_id for row in store.tasks(after="c")] == ["d"]
         assert store.tasks(status=[TaskStatus.DONE]) == []
 
+    def test_steps_that_were_left_out_are_counted_by_task(self, store: Store) -> None:
+        for name, statuses in {"a": "so", "b": "ss", "c": "o"}.items():
+            lease = started(store, name, owner=f"w-{name}")
+            rows = [
+                step(str(n), task_id=name, status=StepStatus.SKIPPED if each == "s" else StepStatus.OK)
+                for n, each in enumerate(statuses)
+            ]
+            store.commit(lease, [PutStep(row) for row in rows], durable=False)
+
+        assert store.left_out(["a", "b", "c", "nobody"]) == {"a": 1, "b": 2}
+        assert store.left_out(["c"]) == {}
+        assert store.left_out([]) == {}
+
     def test_another_opening_sees_the_same(self, store: Store, open_again: Callable[[], Store]) -> None:
         store.create(task(), [ARGUMENTS])
 

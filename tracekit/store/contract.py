@@ -242,6 +242,9 @@ class Store(Claims, Protocol):
     ) -> list[TaskRow]:
         """Tasks in the order of their id, after the id *after*."""
 
+    def left_out(self, task_ids: Sequence[str]) -> dict[str, int]:
+        """By id, how many steps of these tasks were skipped and are still to be done; tasks without any are not named."""
+
     def reviews(
         self, *, open_only: bool = True, limit: int = 1000, damaged: Damaged | None = None
     ) -> list[ReviewRow]:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from tracekit import clock
 from tracekit.errors import Damaged
-from tracekit.model import TaskStatus
+from tracekit.model import StepStatus, TaskStatus
 from tracekit.store.base import Result, RuleStore, closed
 from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import PutBlob
@@ -98,6 +98,14 @@ class MemoryStore(RuleStore):
                 if row.task_id > after and (not status or row.status in status)
             )
             return sorted(rows, key=lambda row: row.task_id)[:limit]
+
+    def left_out(self, task_ids: Sequence[str]) -> dict[str, int]:
+        with self._open() as tables:
+            skipped = {
+                name: sum(row.status is StepStatus.SKIPPED for row in tables.steps_of(name))
+                for name in task_ids
+            }
+            return {name: count for name, count in skipped.items() if count}
 
     def reviews(
         self, *, open_only: bool = True, limit: int = 1000, damaged: Damaged | None = None

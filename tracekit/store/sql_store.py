@@ -75,6 +75,10 @@ class SqlStore(RuleStore):
         statuses = self._to_list([each.value for each in status])
         return self._listed(TASK, "tasks_list", damaged, after=after, statuses=statuses, limit=limit)
 
+    def left_out(self, task_ids: Sequence[str]) -> dict[str, int]:
+        params = {"task_ids": self._to_list(task_ids)}
+        return dict(self._read(lambda execute: [(row[0], row[1]) for row in execute("left_out", params)]))
+
     def reviews(
         self, *, open_only: bool = True, limit: int = 1000, damaged: Damaged | None = None
     ) -> list[ReviewRow]:

@@ -88,6 +88,14 @@ WHERE task_id > :after AND (CARDINALITY(CAST(:statuses AS TEXT[])) = 0 OR status
 ORDER BY task_id
 LIMIT :limit;
 
+-- name: left_out
+-- a task with how many of its steps were skipped
+SELECT task_id, COUNT(*) AS steps
+FROM step
+WHERE task_id = ANY(CAST(:task_ids AS TEXT[])) AND status = 'skipped'
+GROUP BY task_id
+ORDER BY task_id;
+
 -- name: blob_put
 -- a body; one that is there is only marked as used again, so that a sweep spares it
 INSERT INTO blob (hash, codec, data, refs, stored_ms, crc) VALUES (:hash, :codec, :data, :refs, :stored_ms, :crc)

@@ -83,6 +83,14 @@ WHERE task_id > :after AND (:statuses = '[]' OR status IN (SELECT value FROM jso
 ORDER BY task_id
 LIMIT :limit;
 
+-- name: left_out
+-- a task with how many of its steps were skipped
+SELECT task_id, COUNT(*) AS steps
+FROM step
+WHERE task_id IN (SELECT value FROM json_each(:task_ids)) AND status = 'skipped'
+GROUP BY task_id
+ORDER BY task_id;
+
 -- name: blob_put
 -- a body; one that is there is only marked as used again, so that a sweep spares it
 INSERT INTO blob (hash, codec, data, refs, stored_ms, crc) VALUES (:hash, :codec, :data, :refs, :stored_ms, :crc)
