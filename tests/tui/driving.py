@@ -88,3 +88,8 @@ def screen_text(app: Explorer) -> str:
     height = app.size.height
     lines = app.screen._compositor.render_strips()
     return "\n".join("".join(segment.text for segment in strip) for strip in lines[:height])
+
+
+def screen_words(app: Explorer) -> str:
+    """What stands on the screen, without frames and line breaks."""
+    return " ".join(screen_text(app).replace("│", " ").split())

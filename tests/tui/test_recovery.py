@@ -114,7 +114,9 @@ async def test_edited_arguments_go_with_the_decision(url: str) -> None:
         await settle(pilot)
         await press(pilot, "E")
         assert isinstance(app.screen, Ask)
-        assert app.screen.query_one("TextArea").text == ARGUMENTS.decode()  # type: ignore[attr-defined]
+        shown = app.screen.query_one("TextArea").text  # type: ignore[attr-defined]
+        assert json.loads(shown) == json.loads(ARGUMENTS)
+        assert len(shown.split("\n")) == 4
 
         await press(pilot, "ctrl+s", "enter")
 

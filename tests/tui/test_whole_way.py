@@ -6,34 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.driving import explorer, press, screen_text, settle
-from tests.tui.killed import AGENT, environment, killed_agent, moved
+from tests.tui.driving import explorer, press, screen_text
+from tests.tui.killed import AGENT, killed_agent, moved
+from tests.tui.watching import use_environment, watched_to_the_end
 from tracekit.store import open_store
-from tracekit_tui.app import Explorer
 from tracekit_tui.controller import open_controller
 from tracekit_tui.dialogs import Confirm
-from tracekit_tui.screens.recovery import RecoveryScreen
 
 PAYMENT_SENT = "after_dispatch#4"
 """The second tool call has been carried out; nobody has recorded that."""
-
-
-async def watched_to_the_end(app: Explorer, pilot: object) -> RecoveryScreen:
-    """The recovery screen once the process that it watches has ended."""
-    screen = app.screen
-    assert isinstance(screen, RecoveryScreen)
-    for _ in range(600):
-        await settle(pilot)  # type: ignore[arg-type]
-        if screen.code is not None:
-            break
-        await pilot.pause(0.05)  # type: ignore[attr-defined]
-    await settle(pilot)  # type: ignore[arg-type]
-    return screen
-
-
-def use_environment(monkeypatch: pytest.MonkeyPatch, home: Path, **more: str) -> None:
-    for name, value in environment(home, **more).items():
-        monkeypatch.setenv(name, value)
 
 
 async def test_by_keys_alone_from_the_list_to_the_ended_task_and_the_money_moves_once(

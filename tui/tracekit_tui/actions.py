@@ -114,8 +114,8 @@ ACTIONS: tuple[Action, ...] = (
     Action(
         "trace.previous_failed", "left_square_bracket", "Previous failed step", "trace", "next_failed(-1)"
     ),
-    Action("trace.detail", "d", "Cycle the detail", "trace", "cycle(1)", footer="detail"),
-    Action("trace.detail_back", "D", "Cycle the detail back", "trace", "cycle(-1)"),
+    Action("trace.detail", "d", "Next view of the detail", "trace", "cycle(1)", footer="next view"),
+    Action("trace.detail_back", "D", "View of the detail before", "trace", "cycle(-1)"),
     Action("trace.fold", "h,left", "Fold", "trace", "fold", footer="fold"),
     Action("trace.unfold", "l,right", "Unfold", "trace", "unfold"),
     Action("trace.waterfall", "w", "Waterfall on or off", "trace", "waterfall"),
@@ -137,6 +137,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("recovery.rollback", "b", "Roll back", "recovery", "choose('rollback')", footer="roll back"),
     Action("recovery.restore", "R", "Restore to a step, as a new task", "recovery", "choose('restore')"),
     Action("recovery.abort", "a", "Abort", "recovery", "choose('abort')", footer="abort"),
+    Action(
+        "recovery.next", "n", "The inner task first, or on with the outer one", "recovery", "choose('next')"
+    ),
     Action("recovery.stop", "ctrl+c", "Stop the recovery that runs here", "recovery", "stop"),
     Action("review.recover", "r", "Decide", "review", "decide"),
     Action("review.claim", "c", "Claim, or take the claim back", "review", "claim", footer="claim"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from tracekit.durable.api import RESUMING_DECIDES, panel_of
 from tracekit.durable.plan import Plan
 from tracekit.durable.reviewing import MEANINGS
-from tracekit.model import StepKind
-from tracekit.store.rows import ReviewRow, TaskState
+from tracekit.model import StepKind, TaskStatus
+from tracekit.store.rows import ReviewRow, TaskRow, TaskState
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +48,30 @@ ANSWERS = tuple(
 )
 
 
-def choices_of(state: TaskState, plan: Plan, review: ReviewRow | None, *, held: bool) -> tuple[Choice, ...]:
+def choices_of(
+    state: TaskState,
+    plan: Plan,
+    review: ReviewRow | None,
+    *,
+    held: bool,
+    can_run: bool,
+    inner: TaskRow | None,
+    outer: TaskRow | None,
+) -> tuple[Choice, ...]:
     """
     All choices, those that are open now first, each other with the reason that keeps it closed.
 
     Args:
         held: A living process owns the task.
+        can_run: Recoveries run here; else decisions are written for a worker.
+        inner: The task that this one started and stopped for.
+        outer: The task that stopped for this one.
     """
     model_place = _last_model_place(state)
     back = f"{state.task.owner} is alive and works on it" if held else ""
     found = (
-        replace(RESUME, blocked=_resume_blocked(state, review, held)),
+        *_next(state, inner, outer),
+        replace(RESUME, blocked=_resume_blocked(state, review, held, can_run)),
         *(replace(choice, blocked=_answer_blocked(choice, state, plan, review)) for choice in ANSWERS),
         replace(
             REPROMPT,
@@ -74,12 +87,24 @@ def _last_model_place(state: TaskState) -> str | None:
     return next((row.place for row in reversed(state.steps) if row.kind is StepKind.MODEL), None)
 
 
-def _resume_blocked(state: TaskState, review: ReviewRow | None, held: bool) -> str:
+def _next(state: TaskState, inner: TaskRow | None, outer: TaskRow | None) -> tuple[Choice, ...]:
+    """The way between a task and one that it started: the inner one comes first, then the outer one goes on."""
+    if inner is not None and not inner.status.is_final:
+        return (Choice("next", "The inner task first", f"shows {inner.task_id}, for which this one stopped"),)
+    if outer is None:
+        return ()
+    is_done = state.task.status is TaskStatus.DONE
+    blocked = "" if is_done else f"{outer.task_id} waits for this one, which is not done yet"
+    means = f"{outer.task_id}, which stopped for this one, goes on"
+    return (Choice("next", "On with the outer", means, blocked=blocked),)
+
+
+def _resume_blocked(state: TaskState, review: ReviewRow | None, held: bool, can_run: bool) -> str:
     if state.task.status.is_final:
         return f"the task is {state.task.status}"
     if held:
         return f"{state.task.owner} is alive and works on it"
-    if review is not None and review.reason not in RESUMING_DECIDES:
+    if review is not None and (review.reason not in RESUMING_DECIDES or not can_run):
         return "a question is open: answer it instead"
     return ""
 

@@ -236,6 +236,7 @@ class Ask(Dialog[str]):
         with Vertical(classes="dialog"):
             yield Static("", id="about", markup=False)
             yield TextArea(self.text, id="ask")
+            yield Static("", id="wrong", markup=False)
             yield Static("", id="answer", markup=False)
 
     def on_mount(self) -> None:
@@ -259,6 +260,4 @@ class Ask(Dialog[str]):
         if wrong is None:
             self.dismiss(text)
         else:
-            self.query_one("#about", Static).update(
-                content([(f"{self.about} · ", "plain"), (wrong, "error")])
-            )
+            self.query_one("#wrong", Static).update(content([(wrong, "error")]))

@@ -20,18 +20,28 @@ from typing import Any
 from tracekit import clock
 from tracekit.config import settings
 from tracekit.durable.api import decide
+from tracekit.durable.finding import load_app
 from tracekit.durable.fork import fork_id, plan_restore, restore
 from tracekit.durable.fork_words import restore_words
 from tracekit.errors import TracekitError
-from tracekit.store import open_store
+from tracekit.store import open_store, shown_url
 from tracekit.store.contract import Store
 from tracekit.store.rows import ReviewRow
 from tracekit_analyzers.views import TraceRow
 from tracekit_tui.choices import Choice
+from tracekit_tui.fitting import misfit, unlike
 from tracekit_tui.marks import span, state_words
 from tracekit_tui.runner import RecoveryRun, private
 from tracekit_tui.stored import task_rows
-from tracekit_tui.viewing import QueueLine, RecoveryView, claim_words, make_view, open_questions, who_picks_up
+from tracekit_tui.viewing import (
+    QueueLine,
+    RecoveryView,
+    claim_words,
+    make_view,
+    open_questions,
+    recommended,
+    who_picks_up,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +69,16 @@ class Recoveries:
     def __init__(self, url: str, app: str | None = None) -> None:
         self.url = url
         self.app = app
+        self.app_failed = ""
+        """Why the app could not be loaded here: a recovery that is run with it will not go far."""
+        self._app_is_tried = False
         self._store: Store | None = None
         self._lock = threading.Lock()
+
+    @property
+    def shown_url(self) -> str:
+        """Where the store is, as it may be shown: without a password."""
+        return shown_url(self.url)
 
     @property
     def store(self) -> Store:
@@ -73,7 +91,20 @@ class Recoveries:
     def view(self, task_id: str) -> RecoveryView | None:
         """The task as it stands and what may be done; None when the store does not know it."""
         state = self.store.load(task_id)
-        return None if state is None else make_view(self.store, state)
+        if state is None:
+            return None
+        self._load_app()
+        return make_view(self.store, state, can_run=self.app is not None)
+
+    def _load_app(self) -> None:
+        """Load the app once, so that probes, undos and the arguments of its tools are known here."""
+        if self.app is None or self._app_is_tried:
+            return
+        self._app_is_tried = True
+        try:
+            load_app(self.app)
+        except TracekitError as error:
+            self.app_failed = str(error)
 
     def task_of(self, trace_id: str) -> str | None:
         """Id of the task whose trace this is."""
@@ -89,7 +120,7 @@ class Recoveries:
         """Id of the trace of a task that is there."""
         state = self.store.load(task_id)
         if state is None:
-            raise TracekitError("task.unknown", f"there is no task {task_id!r} in {self.url}")
+            raise TracekitError("task.unknown", f"there is no task {task_id!r} in {self.shown_url}")
         return state.task.trace_id
 
     def tasks(self) -> list[TraceRow]:
@@ -128,14 +159,19 @@ class Recoveries:
             given: JSON text of the arguments or the result, or the place of a step, as the choice wants.
 
         Raises:
-            TracekitError: `recovery.blocked` with the reason, `recovery.not_json`.
+            TracekitError: `recovery.blocked` with the reason, `recovery.not_json`, `recovery.unfit`: the tool would refuse it.
         """
         choice = next(choice for choice in view.choices if choice.id == choice_id)
         if choice.blocked:
             raise TracekitError("recovery.blocked", f"{choice.title}: {choice.blocked}")
+        if choice_id == "next":
+            return self._intend_outer(view, who)
         if choice.wants == "step":
             choice = replace(choice, fork_at=given)
-        value = _value(given) if choice.wants in ("arguments", "result") else None
+        if choice.wants in JSON_WANTED and (wrong := no_json(given or "")):
+            raise TracekitError("recovery.not_json", wrong)
+        if wrong := unfit(view, choice, given or ""):
+            raise TracekitError("recovery.unfit", wrong)
         task_id = view.task.task_id
         parent = None
         if choice.fork_at is not None:
@@ -146,11 +182,18 @@ class Recoveries:
             parent,
             (),
             view.review if choice.decision else None,
-            value,
+            json.loads(given or "") if choice.wants in JSON_WANTED else None,
             self._command(task_id),
             who,
         )
         return replace(intent, lines=tuple(self._words(view, intent, given)))
+
+    def _intend_outer(self, view: RecoveryView, who: str) -> Intent:
+        """Going on with the task that stopped for this one; without `--app`, its question answered for a worker."""
+        outer = None if view.outer is None else self.view(view.outer.task_id)
+        if outer is None:
+            raise TracekitError("recovery.blocked", "the task that stopped for this one is gone")
+        return self.intend(outer, "retry" if self.app is None else "resume", None, who)
 
     def _command(self, task_id: str) -> tuple[str, ...] | None:
         if self.app is None:
@@ -169,16 +212,16 @@ class Recoveries:
 
     def _words(self, view: RecoveryView, intent: Intent, given: str | None) -> list[str]:
         choice = intent.choice
-        words = [f"{choice.title}: {choice.means}", ""]
+        words = [f"{choice.title}: {choice.means}", f"task {view.task.task_id}: {view.goal}", ""]
         if choice.id == "resume":
-            words += [f"then: {view.plan.recommendation}", ""]
+            words += [f"then: {recommended(view)}", ""]
         if intent.review is not None and view.claim is not None and view.claim.claimed_by != intent.who:
             words += [f"note: this question is claimed by {claim_words(view.claim)}", ""]
         if intent.review is not None:
             words.append(f"write the decision {choice.decision!r} on review {intent.review.review_id},")
             words.append(f"tied to the arguments that you saw (digest {intent.review.args_digest[:12]})")
             if given is not None:
-                words += ["with:", given]
+                words += ["with:", given, *self._not_checked(view, intent)]
         if intent.parent is not None:
             found = plan_restore(intent.parent, at=choice.fork_at or "", store=self.store)
             words += [f"{name}: {text}" for name, text in restore_words(found, intent.task_id)]
@@ -191,12 +234,25 @@ class Recoveries:
         logged = f"logged as decided by {intent.who} in {self.decisions}"
         return [*words, "", *self._who_runs(view, intent), "", logged]
 
+    def _not_checked(self, view: RecoveryView, intent: Intent) -> list[str]:
+        """What to look at oneself, where no tool is known here that could tell whether the arguments fit."""
+        if intent.choice.wants != "arguments" or view.tool is not None:
+            return []
+        why = (
+            self.app_failed or f"the code of {view.called or 'the tool'} is not loaded; --app MODULE loads it"
+        )
+        differs = "; ".join(unlike(intent.value, view.arguments))
+        return [
+            f"not checked against the tool: {why}",
+            *([f"unlike the call before: {differs}"] if differs else []),
+        ]
+
     def _who_runs(self, view: RecoveryView, intent: Intent) -> list[str]:
         if intent.argv is not None:
-            return ["run in a process of its own:", "  " + shlex.join(intent.argv)]
+            return ["run in a process of its own:", "  " + shown_url(shlex.join(intent.argv))]
         return [
             "no --app was given, so nothing runs here; it is picked up by",
-            *who_picks_up(self.store, self.url, view.task),
+            *who_picks_up(self.store, self.shown_url, view.task),
         ]
 
     # ------------------------------------------------------------------ doing
@@ -242,7 +298,7 @@ class Recoveries:
             "review_id": None if intent.review is None else intent.review.review_id,
             "forked_from": intent.parent,
             "what": what,
-            "argv": intent.argv,
+            "argv": None if intent.argv is None else [*map(shown_url, intent.argv)],
         }
         with private(self.decisions, "a") as file:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
@@ -277,17 +333,26 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
+JSON_WANTED = ("arguments", "result")
+"""What a person gives as JSON text."""
+
+
 def no_json(text: str) -> str | None:
     """Why *text* can't be read as JSON; None when it can."""
     try:
         json.loads(text)
     except ValueError as error:
-        return f"expected JSON, got {text[:80]!r}: {error}"
+        # A short text is told back; a longer one stands before the person, with lines to count.
+        got = f", got {text!r}" if len(text) <= 40 and "\n" not in text else ""
+        return f"expected JSON{got}: {error}"
     return None
 
 
-def _value(text: str | None) -> object:
-    wrong = no_json(text or "")
-    if wrong is not None:
-        raise TracekitError("recovery.not_json", wrong)
-    return json.loads(text or "")
+def unfit(view: RecoveryView, choice: Choice, text: str) -> str | None:
+    """Why *text* can't be what *choice* wants, in words; None where it can."""
+    if choice.wants not in JSON_WANTED:
+        return None
+    wrong = no_json(text)
+    if wrong is None and choice.wants == "arguments":
+        wrong = misfit(json.loads(text), view.tool)
+    return wrong

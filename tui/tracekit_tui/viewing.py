@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from typing import Any
 
 import orjson
 
@@ -17,8 +18,11 @@ from tracekit.store.claims import ClaimRow
 from tracekit.store.contract import Store
 from tracekit.store.liveness import survey
 from tracekit.store.rows import EffectRow, ReviewRow, StepRow, TaskRow, TaskState
+from tracekit.tools import Tool
 from tracekit_tui.choices import Choice, choices_of
+from tracekit_tui.fitting import tool_of
 from tracekit_tui.marks import counted, span, state_words
+from tracekit_tui.nested import inner_of, outer_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +38,12 @@ class RecoveryView:
     review: ReviewRow | None
     effect: EffectRow | None
     """The call that the open question is about, or whose outcome is not known."""
+    called: str | None
+    """Name of the tool of that call; also of one that the question is about and that is in no ledger."""
     arguments: str | None
     """Its arguments as plain JSON text, as they can be edited: a decimal is its digits in quotes."""
+    tool: Tool[Any, Any] | None
+    """The tool itself, where the task's code is loaded here: what arguments it takes."""
     steps: tuple[StepRow, ...]
     """The journal, in order: where it may be restored to."""
     left_behind: bool
@@ -44,6 +52,10 @@ class RecoveryView:
     """Id of the step that the break point names."""
     claim: ClaimRow | None = None
     """Who looks at the open question."""
+    inner: TaskRow | None = None
+    """The task that this one started and stopped for."""
+    outer: TaskRow | None = None
+    """The task that started this one and stopped for it."""
     break_seq: int | None = None
     """Number of that step in the trace; the journal counts without the task's own step."""
 
@@ -62,25 +74,37 @@ class QueueLine:
     """Who looks at it."""
 
 
-def make_view(store: Store, state: TaskState) -> RecoveryView:
-    """The panel of one task."""
-    found = plan(state.task.task_id, store=store)
+def make_view(store: Store, state: TaskState, *, can_run: bool) -> RecoveryView:
+    """
+    The panel of one task.
+
+    Args:
+        can_run: Recoveries run here; else decisions are written for a worker.
+    """
+    task = state.task
+    found = plan(task.task_id, store=store)
     review = next((row for row in state.reviews if row.review_id in found.reviews), None)
     effect = _effect(state, review, found)
-    held = state.task.owner is not None and state.task.owner in survey(store).alive
+    called, arguments = _asked_about(store, review, effect)
+    held = task.owner is not None and task.owner in survey(store).alive
+    inner, outer = inner_of(store, review), outer_of(store, task.task_id)
     return RecoveryView(
-        task=state.task,
+        task=task,
         plan=found,
-        goal=found.goal or state.task.function,
+        goal=found.goal or task.function,
         facts=tuple(_facts(state, found, held=held)),
-        choices=choices_of(state, found, review, held=held),
+        choices=choices_of(state, found, review, held=held, can_run=can_run, inner=inner, outer=outer),
         review=review,
         effect=effect,
-        arguments=_arguments(store, effect),
+        called=called,
+        arguments=arguments,
+        tool=tool_of(called, task.function),
         steps=state.steps,
         left_behind=_left_behind(state, held),
         break_step=_break_step(state, found),
         claim=None if review is None else standing_claims(store).get(review.review_id),
+        inner=inner,
+        outer=outer,
     )
 
 
@@ -97,6 +121,18 @@ def _effect(state: TaskState, review: ReviewRow | None, found: Plan | None) -> E
     if wanted is None and found is not None and found.at_risk:
         wanted = found.at_risk[0].key
     return next((row for row in state.effects if row.key == wanted), None)
+
+
+def _asked_about(
+    store: Store, review: ReviewRow | None, effect: EffectRow | None
+) -> tuple[str | None, str | None]:
+    """Tool and arguments of the call: from the ledger, else as the question names them."""
+    if effect is not None:
+        return effect.tool, _arguments(store, effect)
+    details = {} if review is None else panel_of(review).get("details") or {}
+    if "tool" not in details:
+        return None, None
+    return str(details["tool"]), orjson.dumps(readable(details.get("arguments", {}))).decode()
 
 
 def _arguments(store: Store, effect: EffectRow | None) -> str | None:
@@ -125,6 +161,7 @@ def _facts(state: TaskState, found: Plan, *, held: bool) -> list[tuple[str, str]
         ("at risk", "; ".join(risky) or "nothing"),
         ("done, stays", ", ".join(found.done_effects)),
         ("to do", ", ".join(found.todo)),
+        ("changed", "; ".join(f"{each}, since the task began" for each in found.code_changed)),
         (
             "limits",
             f"attempt {found.attempt} · {found.recoveries_left} recoveries left · rule {found.rule_id}",
@@ -132,6 +169,25 @@ def _facts(state: TaskState, found: Plan, *, held: bool) -> list[tuple[str, str]
         ("owner", owner),
     ]
     return [(name, text) for name, text in facts if text]
+
+
+def recommended(view: RecoveryView) -> str:
+    """What comes next; between a task and one inside it, which of the two."""
+    inner, outer = view.inner, view.outer
+    if inner is not None:
+        words = state_words(str(inner.status))
+        if inner.status is TaskStatus.DONE:
+            return f"resume: {inner.task_id}, for which it stopped, is done"
+        if inner.status.is_final:
+            return (
+                f"{inner.task_id}, for which it stopped, {words}: its code has to go on without that result"
+            )
+        return f"first {inner.task_id}, which it started and which {words}; then resume"
+    if outer is None:
+        return view.plan.recommendation
+    if view.task.status is TaskStatus.DONE:
+        return f"on with {outer.task_id}, which stopped for this task"
+    return f"{view.plan.recommendation}; then on with {outer.task_id}, which stopped for this task"
 
 
 def queue_line(

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
 
 from tracekit.errors import Conflict, TracekitError
-from tracekit.model import TaskStatus
 from tracekit_analyzers.views import StepLine
 from tracekit_tui.actions import find, named
 from tracekit_tui.choices import Choice
 from tracekit_tui.dialogs import Ask, ChooseStep, Confirm
-from tracekit_tui.frame import Copyable, ExplorerScreen
+from tracekit_tui.frame import OPEN, Copyable, ExplorerScreen
 from tracekit_tui.list import Column, VirtualList, fixed_page
 from tracekit_tui.marks import glyph, state_words
-from tracekit_tui.recoveries import Intent, Recoveries, no_json
+from tracekit_tui.panel import output_lines, panel_lines, panel_text
+from tracekit_tui.recoveries import Intent, Recoveries, unfit
 from tracekit_tui.rows import step_columns
 from tracekit_tui.runner import RecoveryRun
-from tracekit_tui.text import Ink, Line, Run, wrap_words
+from tracekit_tui.text import Line, Run
 from tracekit_tui.textpane import TextPane
 from tracekit_tui.viewing import RecoveryView
-
-NO_STORE = (
-    "No store is open: a log tells what happened, but to go on the journal of the task is needed.",
-    "",
-    "It lies in the state.db of the agent's home, or in its PostgreSQL database. Open both together:",
-    "  tracekit tui LOGS --store sqlite:HOME/state.db",
-    "",
-    "v says from which step another go could keep what was done.",
-)
-NO_TASK = (
-    "",
-    "A run that was only recorded has no journal to go on from; @tracekit.task keeps one.",
-    "If it was a task, name its store: tracekit tui LOGS --store URL",
-)
 
 STOP = named("recovery.stop")
 
@@ -125,8 +112,10 @@ class RecoveryScreen(ExplorerScreen):
         if view is None:
             return []
         found = [(named(f"recovery.{one.id}"), one) for one in view.choices if not one.blocked]
+        # What runs is over and ended well: the list in sight is that of the steps.
+        enter = "open the step" if self.code == 0 else self.enter
         return [
-            *super().keys_here()[:1],
+            (self.explorer.key_of(OPEN), enter),
             *[(self.explorer.key_of(key), one.title.lower()) for key, one in found],
         ]
 
@@ -172,16 +161,19 @@ class RecoveryScreen(ExplorerScreen):
             words = "not possible for this task" if choice is None else f"{choice.title}: {choice.blocked}"
             self.notify(words, severity="warning", markup=False)
             return
-        if choice.wants == "step":
+        if choice.id == "next" and view.inner is not None and not view.inner.status.is_final:
+            self.explorer.look_at(view.inner.trace_id, None)
+            self.explorer.go("recovery")
+        elif choice.wants == "step":
             self.app.push_screen(ChooseStep(view.steps), lambda place: self._given(choice, place))
         elif choice.wants:
-            first = view.arguments or "{}" if choice.wants == "arguments" else "null"
+            first = _spread(view.arguments or "{}") if choice.wants == "arguments" else "null"
             self.app.push_screen(
                 Ask(
                     f"{choice.title}: the {choice.wants} as JSON",
                     first,
                     _asked_about(choice, view),
-                    check=no_json,
+                    check=lambda text: unfit(view, choice, text),
                     replaced=choice.wants == "result",
                 ),
                 lambda text: self._given(choice, text),
@@ -298,76 +290,18 @@ class RecoveryScreen(ExplorerScreen):
         return found
 
 
-def panel_lines(view: RecoveryView | None, recoveries: Recoveries | None, width: int) -> list[Line]:
-    """Goal, break point, reason, recommendation, then the facts."""
-    if view is None:
-        words = (
-            NO_STORE if recoveries is None else (f"{recoveries.url} holds no task of this trace.", *NO_TASK)
-        )
-        return [((line, "plain"),) for text in words for line in wrap_words(text, width)]
-    lines: list[Line] = []
-    main: list[tuple[str, str, Ink]] = [
-        ("GOAL", view.goal, "strong"),
-        ("BREAK POINT", _break_point(view), "plain"),
-        ("REASON", view.plan.reason, "plain" if view.task.status is TaskStatus.DONE else "error"),
-        ("RECOMMENDED", view.plan.recommendation, "accent"),
-    ]
-    for name, text, ink in main:
-        lines += _fact(name, text, ink, width)
-    if view.effect is not None:
-        lines += _fact("call", f"{view.effect.tool} {view.arguments or ''}", "warn", width)
-        lines += _fact("key sent", view.effect.key, "plain", width)
-    for name, text in view.facts:
-        lines += _fact(name, text, "plain", width)
-    return lines
+def _spread(text: str) -> str:
+    """JSON *text* with a line for each argument, as it is edited; what is no JSON stays as it is."""
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False, indent=2)
+    except ValueError:
+        return text
 
 
 def _asked_about(choice: Choice, view: RecoveryView) -> str:
     """The line above the text that a person gives: which call it is for."""
-    call = "" if view.effect is None else f"for {view.effect.tool} {view.arguments or ''}"
+    call = "" if view.called is None else f"for {view.called} {view.arguments or ''}"
     return f"{call}; null where no later step reads it" if choice.wants == "result" else call
-
-
-def _break_point(view: RecoveryView) -> str:
-    """Where it broke, by the journal's number and by the trace's, which the other screens show."""
-    text = view.plan.break_point
-    return text if view.break_seq is None else f"{text}, step {view.break_seq} in the trace"
-
-
-def _fact(name: str, text: str, ink: Ink, width: int) -> list[Line]:
-    head = 13
-    first, *rest = wrap_words(text, max(8, width - head))
-    return [
-        ((name.ljust(head), "title"), (first, ink)),
-        *[((" " * head, "plain"), (more, ink)) for more in rest],
-    ]
-
-
-def panel_text(view: RecoveryView) -> str:
-    """The panel as text."""
-    return "\n".join("".join(text for text, _ in line) for line in panel_lines(view, None, 120)) + "\n"
-
-
-def output_lines(output: str, code: int | None, run: RecoveryRun | None, width: int) -> list[Line]:
-    """What the process said, and how it ended."""
-    lines: list[Line] = (
-        [((line, "plain"),) for line in wrap_words(output.rstrip("\n"), width)] if output else []
-    )
-    if code is None:
-        lines.append((("◐ running …", "accent"),))
-    else:
-        meaning = {0: "done", 5: "it waits for a person: the question is above"}.get(
-            code, "it did not end well"
-        )
-        lines.append(
-            (
-                (
-                    f"{'✓' if code == 0 else '!'} ended with code {code}: {meaning}",
-                    "ok" if code == 0 else "warn",
-                ),
-            )
-        )
-    return lines
 
 
 def _choice_columns(screen: RecoveryScreen) -> list[Column[Choice]]:

@@ -33,7 +33,7 @@ class TraceScreen(ExplorerScreen):
 
     place: ClassVar[str] = "trace"
     number: ClassVar[int] = 2
-    enter: ClassVar[str] = "detail"
+    enter: ClassVar[str] = "read"
 
     def __init__(self, trace_id: str, step_id: str | None = None) -> None:
         super().__init__()
