@@ -8,8 +8,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from mcp.shared.exceptions import MCPError
 
 import tracekit
 from tracekit.integrations import mcp
@@ -68,3 +70,14 @@ async def test_a_call_inside_a_tool_of_the_same_name_counts_once(home: Any, step
     (step,) = tools_of(steps)
     assert step["output_snapshot"] == {"order": "A-1024", "status": "delivered"}
     assert step["attributes"]["mcp.method.name"] == "tools/call"
+
+
+async def test_an_error_of_the_protocol_tells_its_code(home: Any, steps: Any) -> None:
+    async with session(home) as shop:
+        with pytest.raises(MCPError) as raised:
+            await shop.call_tool("refund", {"order_id": "A-1024"}, read_timeout_seconds=1e-9)
+
+    (step,) = tools_of(steps)
+    assert step["status"] == "error"
+    assert step["attributes"]["rpc.response.status_code"] == str(raised.value.error.code)
+    assert step["attributes"]["mcp.protocol.version"] == shop.protocol_version

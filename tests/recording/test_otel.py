@@ -71,6 +71,7 @@ def test_a_step_is_a_span_with_the_newest_names_and_no_content(
     assert known == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "refund",
+        "gen_ai.tool.type": "function",
         "gen_ai.tool.call.id": "c1",
         "tracekit.name": "refund",
         "tracekit.task_id": "t1",
@@ -107,7 +108,7 @@ def test_content_goes_on_spans_only_when_asked_and_without_secrets(
 
     known = dict(exporter.get_finished_spans()[0].attributes or {})
     assert json.loads(known["gen_ai.tool.call.arguments"])["order"] == "A-1"
-    assert json.loads(known["tracekit.output"]) == {"ok": True}
+    assert json.loads(known["gen_ai.tool.call.result"]) == {"ok": True}
     assert "hunter2" not in str(known)
 
 

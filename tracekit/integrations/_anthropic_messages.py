@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tracekit.integrations import _exact_json, _json
+from tracekit.integrations import _exact_json, _json, _parameters
 from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
 from tracekit.integrations._openai_chat import error_of
 from tracekit.integrations._pieces import Pieces
@@ -57,6 +57,7 @@ def _answer(data: Mapping[str, Any], written: Mapping[int, str]) -> Answer:
         model=data.get("model"),
         usage=usage(data.get("usage"), INPUTS, OUTPUTS),
         error=error_of(data["error"]) if data.get("error") else None,
+        attributes=_parameters.of_answer(data),
     )
     for index, block in enumerate(blocks):
         if block.get("type") == "text" and block.get("text"):

@@ -38,6 +38,8 @@ class Answer:
     usage: Usage | None = None
     error: tuple[str, str] | None = None
     """Type and message of an error that came as an answer."""
+    attributes: Json = field(default_factory=dict)
+    """What else it tells of itself, by names of the conventions."""
 
     def fields(self) -> dict[str, Any]:
         """For `OpenStep.finish`."""

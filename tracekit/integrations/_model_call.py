@@ -13,7 +13,7 @@ from opentelemetry import context as otel_context
 from opentelemetry import trace
 
 from tracekit import clock
-from tracekit.integrations import _wire
+from tracekit.integrations import _parameters, _wire
 from tracekit.integrations._dialects import Answer, Dialect, total
 from tracekit.integrations._sse import Events
 from tracekit.model import StepKind, StepStatus
@@ -27,13 +27,14 @@ from tracekit.recording.recorder import recorder
 class ModelCall:
     """A call that has begun; ends once, when its answer is whole, or is known not to come."""
 
-    def __init__(self, provider: str, dialect: Dialect, body: Mapping[str, Any]) -> None:
+    def __init__(self, dialect: Dialect, body: Mapping[str, Any], reached: Mapping[str, Any]) -> None:
+        """*reached* are the attributes that say who is asked, and where."""
         self._dialect = dialect
         self._started_s = clock.current().monotonic_s()
         self._ended = threading.Lock()
         self.exchange = _wire.Exchange(self._watch)
         self._outer = _enclosing_model_step()
-        self._step = self._outer or _begin(provider, dialect, body)
+        self._step = self._outer or _begin(dialect, body, reached)
 
     @contextmanager
     def active(self) -> Iterator[None]:
@@ -115,7 +116,11 @@ class ModelCall:
             return
         if error is None and answer.error is not None:
             error = ToldError(*answer.error)
-        told = {"tries": max(exchange.tries, 1), "attributes": attributes, **fields}
+        told = {
+            "tries": max(exchange.tries, 1),
+            "attributes": {**answer.attributes, **attributes},
+            **fields,
+        }
         if status is not None:
             self._step.finish(status, error=error, **told)
         else:
@@ -139,11 +144,8 @@ class ModelCall:
         return clock.current().monotonic_s() - self._started_s
 
 
-def _begin(provider: str, dialect: Dialect, body: Mapping[str, Any]) -> OpenStep:
+def _begin(dialect: Dialect, body: Mapping[str, Any], reached: Mapping[str, Any]) -> OpenStep:
     sent = dialect.sent(body)
-    attributes: dict[str, Any] = {semconv.PROVIDER: provider}
-    if body.get("stream"):
-        attributes["gen_ai.request.stream"] = True
     return recorder().begin(
         StepKind.MODEL,
         dialect.name,
@@ -151,7 +153,7 @@ def _begin(provider: str, dialect: Dialect, body: Mapping[str, Any]) -> OpenStep
         messages=sent.messages,
         context_complete=sent.is_complete,
         model=sent.model,
-        attributes=attributes,
+        attributes={**reached, **_parameters.of_request(body)},
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracekit.integrations import _json
+from tracekit.integrations import _json, _parameters
 from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
 from tracekit.integrations._pieces import Pieces
 from tracekit.recording.foreign_messages import json_text
@@ -54,6 +54,7 @@ def _answer(data: Mapping[str, Any], choices: Sequence[Mapping[str, Any]]) -> An
         data.get("model"),
         usage(data.get("usage"), INPUTS, OUTPUTS),
         error_of(error) if error else None,
+        _parameters.of_answer(data),
     )
 
 
@@ -83,7 +84,7 @@ class ChatStream:
             self.is_complete = True
             return
         chunk = _json.loads(data)
-        self._head |= {name: chunk[name] for name in ("model", "usage", "error") if chunk.get(name)}
+        self._head |= {name: chunk[name] for name in ("id", "model", "usage", "error") if chunk.get(name)}
         for choice in chunk.get("choices") or ():
             self._choices.setdefault(choice.get("index") or 0, _Choice()).add(choice)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tracekit.integrations import _json
+from tracekit.integrations import _json, _parameters
 from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
 from tracekit.integrations._openai_chat import error_of
 from tracekit.integrations._pieces import Pieces, joined
@@ -48,6 +48,7 @@ def _answer(data: Mapping[str, Any]) -> Answer:
     found.model = data.get("model")
     found.usage = usage(data.get("usage"), INPUTS, OUTPUTS)
     found.error = error_of(data["error"]) if data.get("error") else None
+    found.attributes = _parameters.of_answer(data)
     return found
 
 

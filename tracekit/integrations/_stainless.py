@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-from tracekit.integrations import _wire
+from tracekit.integrations import _parameters, _wire
 from tracekit.integrations._dialects import Dialect
 from tracekit.integrations._model_call import ModelCall
 from tracekit.integrations._patching import Patches
@@ -67,7 +67,7 @@ def _begun(client: Any, options: Any, provider: str, dialects: Sequence[Dialect]
         if dialect is None:
             return None
         _wire.watch_client(client._client)
-        return ModelCall(provider, dialect, _body(options))
+        return ModelCall(dialect, _body(options), _parameters.of_client(client, provider))
     except Exception as problem:
         recorder().log.trouble(problem)
         return None

@@ -53,16 +53,32 @@ def _recorded(original: Callable[..., Any]) -> Callable[..., Any]:
             tool_name=name,
             call_id=take_call_id(),
             input=arguments or {},
-            attributes=_METHOD,
+            attributes=_attributes(self),
         )
         with StepBlock(step) as block:
-            result = await original(self, name, arguments, *args, **kwargs)
+            try:
+                result = await original(self, name, arguments, *args, **kwargs)
+            except Exception as error:
+                _note_code(step, error)
+                raise
             block.output = _shown(result)
             if _is_error(result):
                 block.error = ToldError("tool_error", _text(result))
         return result
 
     return call_tool
+
+
+def _attributes(session: Any) -> dict[str, str]:
+    version = getattr(session, "protocol_version", None)
+    return {**_METHOD, "mcp.protocol.version": version} if isinstance(version, str) else _METHOD
+
+
+def _note_code(step: OpenStep, error: Exception) -> None:
+    """The code of an error that the server answered with; other exceptions have none."""
+    code = getattr(getattr(error, "error", None), "code", None)
+    if isinstance(code, int):
+        step.note(**{"rpc.response.status_code": str(code)})
 
 
 def _step_of_the_same_tool(name: str) -> OpenStep | None:

@@ -19,9 +19,11 @@ _KIND_BY_OPERATION = {operation: kind for kind, operation in semconv.OPERATIONS.
 _EFFECT = ("risk", "key", "status", "idempotent")
 _TOLD_ELSEWHERE = (
     semconv.OPERATION,
-    semconv.PROVIDER,
+    semconv.TOOL_TYPE,
     semconv.CONTEXT_DIGEST,
     semconv.CONTEXT_COUNT,
+    semconv.INPUT_MESSAGES,
+    semconv.OUTPUT_MESSAGES,
     "otel.scope.name",
     "otel.scope.version",
     "otel.status_code",
@@ -107,7 +109,9 @@ def _content(taken: Taken, kind: StepKind) -> dict[str, Any]:
         "model": taken.text((semconv.RESPONSE_MODEL, semconv.REQUEST_MODEL)),
         "finish_reason": reasons[0] if isinstance(reasons, list | tuple) and reasons else None,
         "usage": {key: value for key, value in used.items() if value is not None} or None,
-        "messages": _value(taken.first((semconv.INPUT_MESSAGES,))) if kind is StepKind.MODEL else None,
+        "messages": _value(taken.first((semconv.MESSAGES, semconv.INPUT_MESSAGES)))
+        if kind is StepKind.MODEL
+        else None,
         "messages_cut": True if taken.first((semconv.CONTEXT_COMPLETE,)) is False else None,
     }
 

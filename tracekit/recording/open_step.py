@@ -242,5 +242,5 @@ class OpenStep:
             log.write(lambda values: end_line(fixed, end, shown, log.options, values) | times)
         log.step_finished(self.ref.trace_id)
         if self._is_read:
-            wire.on_end(self.span, end, self._more, log)
+            wire.on_end(self.span, self.kind, end, self._more, log)
         self.span.end(ended_ns)

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
+import signal
 import threading
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -132,7 +135,27 @@ def _shut_down(provider: TracerProvider, budget_s: float) -> None:
     try:
         worker.start()
     except RuntimeError:
-        # Python 3.12 and later start no thread this late
-        provider.force_flush(int(budget_s * 1000))
+        # Python 3.12 starts no thread this late.
+        _interrupted(provider.shutdown, budget_s)
         return
     worker.join(budget_s)
+
+
+class _OverBudget(BaseException):
+    """Not an `Exception`, which an exporter's own loop would take for a failed batch and go on."""
+
+
+def _interrupted(work: Callable[[], object], budget_s: float) -> None:
+    """Run *work* in this thread, which is the main one at exit, until it is done or the budget is over."""
+
+    def end(*_: object) -> None:
+        raise _OverBudget
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, max(budget_s, 0.001))
+    with contextlib.suppress(_OverBudget):
+        try:
+            work()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before or signal.SIG_DFL)

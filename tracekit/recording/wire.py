@@ -8,7 +8,7 @@ from typing import Any
 from opentelemetry.trace import Span, Status, StatusCode
 
 from tracekit.model import ContextRef, StepKind, StepStatus, Usage
-from tracekit.recording import semconv
+from tracekit.recording import semconv, wire_messages
 from tracekit.recording.failure import message_of, type_of
 from tracekit.recording.log import StepLog
 from tracekit.recording.step_lines import NOT_GIVEN, StepEnd, StepStart, asked_object, usage_object
@@ -19,6 +19,8 @@ _SPAN_TYPES = (str, bool, int, float)
 _TOLD_BY_SPAN = {StepStatus.OK, StepStatus.ERROR}
 _KIND_BY_OPERATION = {StepKind.MODEL, StepKind.TOOL, StepKind.AGENT}
 """Kinds that the operation tells already; each attribute of a span costs about 2 us."""
+
+_NAMES_AN_AGENT = (StepKind.AGENT, StepKind.TASK)
 
 
 def creation_attributes(start: StepStart, seq: int | None) -> dict[str, Any]:
@@ -34,9 +36,10 @@ def creation_attributes(start: StepStart, seq: int | None) -> dict[str, Any]:
         told[semconv.REQUEST_MODEL] = start.model
     if kind is StepKind.TOOL:
         told[semconv.TOOL_NAME] = start.tool_name or start.name
+        told[semconv.TOOL_TYPE] = "function"
     if start.call_id is not None:
         told[semconv.TOOL_CALL_ID] = start.call_id
-    if start.agent is not None or kind is StepKind.TASK:
+    if start.agent is not None or kind in _NAMES_AN_AGENT:
         told[semconv.AGENT_NAME] = start.agent or start.name
     if start.task_id is not None:
         told[semconv.TASK_ID] = start.task_id
@@ -65,8 +68,8 @@ def on_start(span: Span, start: StepStart, context: ContextRef | None, log: Step
         span.set_attributes(told)
 
 
-def on_end(span: Span, end: StepEnd, more: Mapping[str, Any], log: StepLog) -> None:
-    """Tell the span how the step ended, with *more* attributes; error statuses become the span's."""
+def on_end(span: Span, kind: StepKind | None, end: StepEnd, more: Mapping[str, Any], log: StepLog) -> None:
+    """Tell the span of a step of *kind* how it ended, with *more* attributes; error statuses become the span's."""
     told: dict[str, Any] = dict(_fitting(more)) if more else {}
     if end.status not in _TOLD_BY_SPAN:
         told[semconv.STATUS] = end.status.value
@@ -85,7 +88,7 @@ def on_end(span: Span, end: StepEnd, more: Mapping[str, Any], log: StepLog) -> N
     if end.usage is not None:
         told |= _usage(end.usage)
     if log.options.content_on_spans:
-        told |= _content_at_end(end, log)
+        told |= _content_at_end(kind, end, log)
     if end.status in _FAILED:
         told[semconv.ERROR_TYPE] = _text(type_of(end.error), log) if end.error else end.status.value
         span.set_status(Status(StatusCode.ERROR, _text(message_of(end.error), log) if end.error else None))
@@ -109,7 +112,12 @@ def _usage(usage: Usage | Mapping[str, Any]) -> dict[str, Any]:
 
 def _fitting(attributes: Mapping[str, Any]) -> dict[str, Any]:
     """Those that a span can hold as they are."""
-    return {name: value for name, value in attributes.items() if isinstance(value, _SPAN_TYPES)}
+    return {
+        name: value
+        for name, value in attributes.items()
+        if isinstance(value, _SPAN_TYPES)
+        or (isinstance(value, list) and all(isinstance(item, str) for item in value))
+    }
 
 
 def _json(value: Any, log: StepLog) -> str:
@@ -123,18 +131,23 @@ def _content_at_start(start: StepStart, log: StepLog) -> dict[str, Any]:
             start.input, log
         )
     if start.messages is not None:
-        told[semconv.INPUT_MESSAGES] = _json(list(start.messages), log)
+        told[semconv.MESSAGES] = _json(list(start.messages), log)
+        told[semconv.INPUT_MESSAGES] = _json(wire_messages.sent(list(start.messages)), log)
     if start.raw is not None:
         told[semconv.ASKED_RAW] = _text(start.raw, log)
     return told
 
 
-def _content_at_end(end: StepEnd, log: StepLog) -> dict[str, Any]:
+def _content_at_end(kind: StepKind | None, end: StepEnd, log: StepLog) -> dict[str, Any]:
     told: dict[str, Any] = {}
     if end.input is not NOT_GIVEN:
         told[semconv.INPUT] = _json(end.input, log)
     if end.output is not NOT_GIVEN:
-        told[semconv.OUTPUT] = _json(end.output, log)
+        is_result = kind is StepKind.TOOL and end.status is StepStatus.OK
+        told[semconv.TOOL_RESULT if is_result else semconv.OUTPUT] = _json(end.output, log)
+    if kind is StepKind.MODEL and (end.output is not NOT_GIVEN or end.raw):
+        said = end.raw if end.output is NOT_GIVEN else end.output
+        told[semconv.OUTPUT_MESSAGES] = _json(wire_messages.said(said, end.finish_reason), log)
     if end.raw is not None:
         told[semconv.RAW_OUTPUT] = _text(end.raw, log)
     if end.asked is not None:
