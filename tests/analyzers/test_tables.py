@@ -21,6 +21,8 @@ from tracekit_analyzers import analyze, tables
 from tracekit_analyzers.model import TraceVerdict
 from tracekit_analyzers.reports import row_forms, text
 
+SAMPLES = Path(__file__).parents[2] / "sample_traces"
+
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
@@ -194,6 +196,34 @@ def test_a_narrow_terminal_cuts_long_texts_before_numbers() -> None:
     widths = text.fitted([8, 60, 12], 50, keep=(2,))
 
     assert widths == [8, 26, 12]
+
+
+@pytest.mark.parametrize(("room", "widths"), [(60, [23, 13, 20]), (44, [10, 10, 20]), (34, [10, 10, 10])])
+def test_times_give_way_only_when_texts_are_narrow(room: int, widths: list[int]) -> None:
+    assert text.fitted([60, 13, 20], room, late=(2,)) == widths
+
+
+def test_on_a_terminal_a_group_has_room_for_its_words_and_its_example_can_be_typed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "terminal_columns", lambda: 120)
+    assert main(["analyze", str(SAMPLES), "--table", "groups"]) == 0
+    head, _, first, *_ = capsys.readouterr().out.splitlines()
+    with analyze(SAMPLES) as found:
+        group = found.groups.row(0, named=True)
+
+    assert head.split() == ["traces", "share", "code", "tool", "lost_ms", "example", "wording"]
+    assert f"  {group['example'][:8]}  {group['wording'][:30]}" in first
+
+
+def test_the_last_lines_count_what_was_not_got_over(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["analyze", str(SAMPLES)]) == 0
+    told = capsys.readouterr().out
+
+    found = next(line for line in told.splitlines() if line.startswith("found, "))
+    assert found.startswith("found, without what was got over: ")
+    assert "process.killed 1," in found
+    assert "tool.not_found" not in found
 
 
 def test_ids_are_shown_as_long_as_it_takes_to_tell_them_apart() -> None:

@@ -92,19 +92,22 @@ def _apart(columns: Sequence[str]) -> list[str]:
 
 def grid(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
     """Rows as lines for a person, numbers at the right of their columns, as wide as the terminal allows."""
-    numbers = {
-        place
-        for place in range(len(columns))
-        if rows and all(row[place] is None or _is_number(row[place]) for row in rows)
-    }
+    numbers = _columns_of(rows, _is_number)
     return text.grid(
         columns,
         [[_shown(value) for value in row] for row in rows],
         right=numbers,
         keep={*numbers, *(place for place, column in enumerate(columns) if column in _KEPT)},
+        late=_columns_of(rows, lambda value: isinstance(value, datetime)),
         room=text.terminal_columns(),
         colours=text.colours_wanted(sys.stdout),
     )
+
+
+def _columns_of(rows: Sequence[Row], is_one: Callable[[Any], bool]) -> set[int]:
+    """Places of the columns that hold nothing else, but for empty cells."""
+    places = range(len(rows[0])) if rows else range(0)
+    return {place for place in places if all(row[place] is None or is_one(row[place]) for row in rows)}
 
 
 def _is_number(value: Any) -> bool:

@@ -184,7 +184,7 @@ def _sums(result: Result) -> Iterator[str]:
     yield from _waiting(result)
     if codes:
         ordered = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
-        yield "found, also what was got over: " + ", ".join(f"{code} {count}" for code, count in ordered)
+        yield "found, without what was got over: " + ", ".join(f"{code} {count}" for code, count in ordered)
     yield from _damage(result)
     if result.skipped:
         named = ", ".join(text.visible(name) for name in result.skipped[:5])

@@ -96,16 +96,26 @@ def terminal_columns() -> int | None:
     return shutil.get_terminal_size((160, 24)).columns if sys.stdout.isatty() else None
 
 
-def fitted(natural: Sequence[int], room: int | None, *, keep: Collection[int] = ()) -> list[int]:
-    """Widths of columns that fit into *room* with two blanks between: the widest but those of *keep* give way first."""
+def fitted(
+    natural: Sequence[int], room: int | None, *, keep: Collection[int] = (), late: Collection[int] = ()
+) -> list[int]:
+    """
+    Widths of columns that fit into *room* with two blanks between: the widest gives way first.
+
+    Args:
+        keep: Columns that never give way.
+        late: Columns that give way when the others have become narrow.
+    """
     widths = [min(size, _WIDEST) for size in natural]
     over = 0 if room is None else sum(widths) + 2 * (len(widths) - 1) - room
-    free = [place for place in range(len(widths)) if place not in keep and widths[place] > _NARROWEST]
-    for _ in range(max(0, over)):
-        widest = max(free, key=widths.__getitem__, default=None)
-        if widest is None or widths[widest] <= _NARROWEST:
-            break
-        widths[widest] -= 1
+    free = [place for place in range(len(widths)) if place not in keep]
+    for stage in ([place for place in free if place not in late], [place for place in free if place in late]):
+        while over > 0:
+            widest = max(stage, key=widths.__getitem__, default=None)
+            if widest is None or widths[widest] <= _NARROWEST:
+                break
+            widths[widest] -= 1
+            over -= 1
     return widths
 
 
@@ -115,12 +125,13 @@ def grid(
     *,
     right: Collection[int] = (),
     keep: Collection[int] = (),
+    late: Collection[int] = (),
     room: int | None = None,
     colours: bool = False,
 ) -> Iterator[str]:
-    """Lines of a table: heads, a rule, rows; *right* are the columns of numbers, *keep* those that are never cut."""
+    """Lines of a table: heads, a rule, rows; *right* are the columns of numbers, *keep* and *late* as in `fitted`."""
     natural = [max([width(head), *(width(row[place]) for row in rows)]) for place, head in enumerate(heads)]
-    widths = fitted(natural, room, keep=keep)
+    widths = fitted(natural, room, keep=keep, late=late)
     yield painted(_line(heads, widths, right), BOLD, colours=colours)
     yield "  ".join("─" * size for size in widths)
     for row in rows:
