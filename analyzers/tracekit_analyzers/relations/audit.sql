@@ -19,7 +19,9 @@ select count(*) as steps, count(distinct trace_id) as traces,
   count(*) filter (where status in ('error', 'unknown')) as failed,
   count(*) filter (where status in ('error', 'unknown') and error_type is not null) as failed_typed,
   count(*) filter (where tries > 1) as retried,
-  count(*) filter (where tries > 1 and effect_risk is not null and effect_risk <> 'read' and not coalesce(effect_idempotent, false)) as retried_effects,
+  -- One that was booked is tried again only where it was refused or never sent, under its key, by its probe or by a person.
+  count(*) filter (where tries > 1 and effect_risk is not null and effect_risk <> 'read' and not coalesce(effect_idempotent, false)
+    and effect_key is null) as retried_effects,
   count(*) filter (where reinfers > 0) as reinferred,
   -- In a log of tracekit itself a tool that says nothing is a read by its declaration; other logs can't tell.
   count(*) filter (where kind = 'tool' and (effect_risk is not null or process_id is not null)) as risk_declared,
