@@ -82,7 +82,7 @@ async def test_the_outer_task_does_not_go_on_before_the_inner_one_is_done(home: 
         assert any("not done yet" in note.message for note in app._notifications)
 
 
-async def test_without_an_app_both_answers_are_written_for_a_worker(home: Path) -> None:
+async def test_without_an_app_the_answer_is_written_and_the_panel_says_who_carries_it_out(home: Path) -> None:
     async with explorer(lambda: open_controller([home], store=None, app=None, reader=None)) as (app, pilot):
         app.look_at(task(home, "outer").trace_id, None)
         app.go("recovery")
@@ -90,6 +90,17 @@ async def test_without_an_app_both_answers_are_written_for_a_worker(home: Path) 
 
         # Nothing runs here, and a worker leaves a task with an open question alone: to resume would do nothing.
         await press(pilot, "r")
-
         assert isinstance(app.screen, RecoveryScreen)
         assert any("answer it instead" in note.message for note in app._notifications)
+
+        await press(pilot, "t")
+        assert isinstance(app.screen, Confirm)
+        assert "(digest )" not in screen_words(app)
+        await press(pilot, "enter")
+
+        text = screen_words(app)
+        assert "outer is answered, and waits for its worker" in text
+        assert "decided 'retry' by" in text
+        assert f"worker none is alive now; start one: tracekit worker --store sqlite:{home}" in text
+        assert "not now: nothing runs here without --app" in text
+        assert "waits for a person 2 traces" not in text

@@ -104,6 +104,8 @@ def _resume_blocked(state: TaskState, review: ReviewRow | None, held: bool, can_
         return f"the task is {state.task.status}"
     if held:
         return f"{state.task.owner} is alive and works on it"
+    if review is None and not can_run:
+        return "nothing runs here without --app; above stands who picks it up"
     if review is not None and (review.reason not in RESUMING_DECIDES or not can_run):
         return "a question is open: answer it instead"
     return ""

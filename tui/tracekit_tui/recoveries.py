@@ -94,7 +94,7 @@ class Recoveries:
         if state is None:
             return None
         self._load_app()
-        return make_view(self.store, state, can_run=self.app is not None)
+        return make_view(self.store, state, can_run=self.app is not None, shown_url=self.shown_url)
 
     def _load_app(self) -> None:
         """Load the app once, so that probes, undos and the arguments of its tools are known here."""
@@ -218,8 +218,9 @@ class Recoveries:
         if intent.review is not None and view.claim is not None and view.claim.claimed_by != intent.who:
             words += [f"note: this question is claimed by {claim_words(view.claim)}", ""]
         if intent.review is not None:
-            words.append(f"write the decision {choice.decision!r} on review {intent.review.review_id},")
-            words.append(f"tied to the arguments that you saw (digest {intent.review.args_digest[:12]})")
+            seen = intent.review.args_digest[:12]
+            tied = f", tied to the arguments that you saw (digest {seen})" if seen else ""
+            words.append(f"write the decision {choice.decision!r} on review {intent.review.review_id}{tied}")
             if given is not None:
                 words += ["with:", given, *self._not_checked(view, intent)]
         if intent.parent is not None:
@@ -251,8 +252,8 @@ class Recoveries:
         if intent.argv is not None:
             return ["run in a process of its own:", "  " + shown_url(shlex.join(intent.argv))]
         return [
-            "no --app was given, so nothing runs here; it is picked up by",
-            *who_picks_up(self.store, self.shown_url, view.task),
+            "no --app was given, so nothing runs here; a worker goes on with it:",
+            "  " + who_picks_up(self.store, self.shown_url, view.task),
         ]
 
     # ------------------------------------------------------------------ doing

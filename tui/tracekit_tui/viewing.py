@@ -46,8 +46,8 @@ class RecoveryView:
     """The tool itself, where the task's code is loaded here: what arguments it takes."""
     steps: tuple[StepRow, ...]
     """The journal, in order: where it may be restored to."""
-    left_behind: bool
-    """Its process has ended in the middle of it: it runs in the store only."""
+    status: str
+    """As it stands: that of the task, `left_behind` where its process has ended in the middle, `decided` where an answer waits."""
     break_step: str | None
     """Id of the step that the break point names."""
     claim: ClaimRow | None = None
@@ -74,12 +74,13 @@ class QueueLine:
     """Who looks at it."""
 
 
-def make_view(store: Store, state: TaskState, *, can_run: bool) -> RecoveryView:
+def make_view(store: Store, state: TaskState, *, can_run: bool, shown_url: str) -> RecoveryView:
     """
     The panel of one task.
 
     Args:
         can_run: Recoveries run here; else decisions are written for a worker.
+        shown_url: Where the store is, without a password.
     """
     task = state.task
     found = plan(task.task_id, store=store)
@@ -88,11 +89,13 @@ def make_view(store: Store, state: TaskState, *, can_run: bool) -> RecoveryView:
     called, arguments = _asked_about(store, review, effect)
     held = task.owner is not None and task.owner in survey(store).alive
     inner, outer = inner_of(store, review), outer_of(store, task.task_id)
+    goes_on_alone = not (can_run or held or found.reviews or task.status.is_final)
+    picked_up = who_picks_up(store, shown_url, task) if goes_on_alone else ""
     return RecoveryView(
         task=task,
         plan=found,
         goal=found.goal or task.function,
-        facts=tuple(_facts(state, found, held=held)),
+        facts=tuple(_facts(state, found, held=held, picked_up=picked_up)),
         choices=choices_of(state, found, review, held=held, can_run=can_run, inner=inner, outer=outer),
         review=review,
         effect=effect,
@@ -100,7 +103,7 @@ def make_view(store: Store, state: TaskState, *, can_run: bool) -> RecoveryView:
         arguments=arguments,
         tool=tool_of(called, task.function),
         steps=state.steps,
-        left_behind=_left_behind(state, held),
+        status=_status(state, found, held),
         break_step=_break_step(state, found),
         claim=None if review is None else standing_claims(store).get(review.review_id),
         inner=inner,
@@ -108,8 +111,17 @@ def make_view(store: Store, state: TaskState, *, can_run: bool) -> RecoveryView:
     )
 
 
-def _left_behind(state: TaskState, held: bool) -> bool:
-    return state.task.status is TaskStatus.RUNNING and not held
+def _status(state: TaskState, found: Plan, held: bool) -> str:
+    status = state.task.status
+    if status is TaskStatus.RUNNING and not held:
+        return "left_behind"
+    is_answered = status is TaskStatus.REQUIRES_REVIEW and not found.reviews and _decided(state)
+    return "decided" if is_answered else str(status)
+
+
+def _decided(state: TaskState) -> list[ReviewRow]:
+    """Answers that nobody has carried out yet."""
+    return [row for row in state.reviews if row.status == "decided"]
 
 
 def _break_step(state: TaskState, found: Plan) -> str | None:
@@ -146,17 +158,17 @@ def _arguments(store: Store, effect: EffectRow | None) -> str | None:
         return body.decode("utf-8", "replace")
 
 
-def _facts(state: TaskState, found: Plan, *, held: bool) -> list[tuple[str, str]]:
+def _facts(state: TaskState, found: Plan, *, held: bool, picked_up: str) -> list[tuple[str, str]]:
     kept = f"{counted(found.kept_calls, 'call')} ({found.kept_model_calls} of the model), {found.kept_tokens:,} tokens, {found.kept_seconds:.1f}s"
     risky = [f"{row.tool} ({state_words(row.status)}): {row.next_move}" for row in found.at_risk]
     owner = (
         "nobody" if found.owner is None else f"{found.owner} ({'alive' if held else 'its process has ended'})"
     )
+    answers = [f"{row.decision!r} by {row.decided_by}, to be carried out" for row in _decided(state)]
     facts = [
-        (
-            "status",
-            "left behind: its process has ended" if _left_behind(state, held) else state_words(found.status),
-        ),
+        ("status", state_words(_status(state, found, held))),
+        ("decided", "; ".join(answers)),
+        ("worker", picked_up),
         ("kept", kept),
         ("at risk", "; ".join(risky) or "nothing"),
         ("done, stays", ", ".join(found.done_effects)),
@@ -225,13 +237,12 @@ def claim_words(claim: ClaimRow) -> str:
     return f"{claim.claimed_by}, for {span(had)} · ends in {span(left)}"
 
 
-def who_picks_up(store: Store, url: str, task: TaskRow) -> list[str]:
-    """Words that say which process goes on with *task*."""
+def who_picks_up(store: Store, shown_url: str, task: TaskRow) -> str:
+    """Which process goes on with *task*, where none is started here: in words that end with the command of one more."""
     alive = set(survey(store).alive)
     rows = [row for row in store.workers() if row.worker_id in alive and row.pid != os.getpid()]
-    words = [f"  {row.worker_id} (pid {row.pid} on {row.host})" for row in rows]
-    module = task.function.partition(":")[0]
-    return [
-        *(words or ["  no worker is alive now; start one:"]),
-        f"  tracekit worker --store {url} --app {module}",
-    ]
+    names = ", ".join(f"{row.worker_id} (pid {row.pid} on {row.host})" for row in rows)
+    command = f"tracekit worker --store {shown_url} --app {task.function.rpartition(':')[0]}"
+    if names:
+        return f"one that has its code picks it up; alive in this store: {names}; one more: {command}"
+    return f"none is alive now; start one: {command}"

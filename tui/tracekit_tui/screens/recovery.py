@@ -94,12 +94,14 @@ class RecoveryScreen(ExplorerScreen):
     def crumb(self) -> list[Run]:
         if self.view is None:
             return [(self.name_of_task or self.trace_id[:8], "accent")]
-        left = self.view.left_behind and (self.run is None or self.code is not None)
-        status = "killed" if left else str(self.view.task.status)
+        status = self.view.status
+        if status == "left_behind" and self.run is not None and self.code is None:
+            # It has been begun here, and its process has not said so in the store yet.
+            status = "running"
         runs: list[Run] = [
             glyph(status),
             (f" {self.view.task.task_id} ", "strong"),
-            ("left behind: its process has ended" if left else state_words(status), glyph(status)[1]),
+            (state_words(status), glyph(status)[1]),
         ]
         if self.run is not None and self.code is None:
             runs.append((f" · recovery runs as pid {self.run.pid}", "accent"))
@@ -222,7 +224,7 @@ class RecoveryScreen(ExplorerScreen):
         # A task that goes back to a step goes on as another one, in a trace of its own.
         self.explorer.look_at(self.trace_id, None)
         if run is None:
-            self.notify("written; see who picks it up in the panel", markup=False)
+            self.notify("written; the panel says who picks it up", markup=False)
             self._ask()
             return
         self.run, self.output, self.code = run, "", None
