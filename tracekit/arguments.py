@@ -8,6 +8,7 @@ lenient: a coercion that nobody sees is how an amount changes between the model 
 from __future__ import annotations
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -112,7 +113,11 @@ class ArgumentSchema:
 
         text = raw if raw.strip() else "{}"
         try:
-            return Parsed(self._adapter.validate_json(text, strict=True), lenient=False)
+            values = self._adapter.validate_json(text, strict=True)
+            twice = _written_twice(text)
+            if lenient or not twice:
+                return Parsed(values, lenient=bool(twice))
+            problem = self._refused(twice, "parameter.generated")
         except ValidationError as error:
             problem = self._bad(error, text)
         if lenient:
@@ -126,11 +131,14 @@ class ArgumentSchema:
         details = error.errors(include_url=False, include_context=False)
         lines = [f"{_path(detail['loc'])}: {detail['msg']}" for detail in details[:5]]
         cut = any(d["type"] == "json_invalid" and "EOF" in d["msg"] for d in details)
+        return self._refused(lines, "parameter.truncated" if cut and text else "parameter.generated")
+
+    def _refused(self, lines: list[str], failure_class: str) -> BadArguments:
         return BadArguments(
             "arguments.invalid",
             f"arguments of tool {self._name!r} do not fit its schema: {'; '.join(lines)}. "
             f"Expected {sorted(self.json_schema().get('properties', {}))}; nothing was executed.",
-            failure_class="parameter.truncated" if cut and text else "parameter.generated",
+            failure_class=failure_class,
         )
 
 
@@ -163,6 +171,28 @@ def _type_name(name: str) -> str:
 
 def _path(location: tuple[Any, ...]) -> str:
     return "$" + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+
+
+def _written_twice(text: str) -> list[str]:
+    """What *text* says of one name more than once, each time otherwise: readers of JSON silently take the last."""
+    found: list[str] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in values and values[name] != value:
+                found.append(f"{name!r} is written twice, as {_short(values[name])} and as {_short(value)}")
+            values[name] = value
+        return values
+
+    # Numbers stay as they are written: they are only compared.
+    json.loads(text, object_pairs_hook=read, parse_int=str, parse_float=str)
+    return found[:5]
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def _repair(text: str) -> str:
