@@ -309,3 +309,19 @@ def test_a_tracekit_tool_inside_a_tool_of_the_runner_is_the_one_tool_step(
 
     (step,) = [step for step in steps() if step["kind"] == "tool"]
     assert (step["call_id"], step["output_snapshot"]) == ("t1", "3")
+
+
+def test_a_tool_that_the_provider_carries_out_is_not_asked_of_the_agent(
+    client: Any, provider: Any, answer: Any, steps: Any
+) -> None:
+    search = {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "A-1024"}}
+    found = {"type": "web_search_tool_result", "tool_use_id": "s1", "content": []}
+    whole = message(search)
+    whole["content"] += [found, {"type": "text", "text": "Nothing."}]
+    provider.answers(answer(whole))
+
+    client.messages.create(model="m", max_tokens=5, messages=MESSAGES)
+
+    (step,) = steps()
+    assert step["model_raw_output"] == '{"query": "A-1024"}\nNothing.'
+    assert step["asked"] == []

@@ -13,7 +13,9 @@ from tracekit.recording.foreign_messages import json_text, json_value, messages
 
 INPUTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 OUTPUTS = ("output_tokens",)
-_CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
+_ASKED = "tool_use"
+_CALLS = (_ASKED, "server_tool_use", "mcp_tool_use")
+"""The others are carried out by the provider, which puts what came of them beside them: the agent is asked nothing."""
 
 
 class Messages:
@@ -65,9 +67,10 @@ def _answer(data: Mapping[str, Any], written: Mapping[int, str]) -> Answer:
         elif block.get("type") in _CALLS:
             arguments = written.get(index) or json_text(block.get("input") or {})
             found.texts.append(arguments)
-            found.asked.append(
-                {"call_id": block.get("id"), "name": block.get("name"), "arguments": arguments}
-            )
+            if block["type"] == _ASKED:
+                found.asked.append(
+                    {"call_id": block.get("id"), "name": block.get("name"), "arguments": arguments}
+                )
     return found
 
 

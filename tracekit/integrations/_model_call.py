@@ -15,6 +15,7 @@ from opentelemetry import trace
 from tracekit import clock
 from tracekit.integrations import _parameters, _wire
 from tracekit.integrations._dialects import Answer, Dialect, total
+from tracekit.integrations._frames import Frames
 from tracekit.integrations._sse import Events
 from tracekit.model import StepKind, StepStatus
 from tracekit.recording import semconv
@@ -74,8 +75,7 @@ class ModelCall:
             return Answer(texts=[body.decode("utf-8", "replace")], error=("unreadable_answer", repr(problem)))
 
     def _watch(self, response: Any) -> StreamWatch:
-        is_events = str(response.headers.get("content-type") or "").startswith("text/event-stream")
-        watch = StreamWatch(self, is_events=is_events)
+        watch = StreamWatch(self, str(response.headers.get("content-type") or ""))
         _open_streams.add(watch)
         return watch
 
@@ -175,12 +175,19 @@ def _readable(responses: list[Any]) -> Iterator[Any]:
     return (each for each in responses if hasattr(each, "_content") and b'"usage"' in each.content)
 
 
+_FORMS: dict[str, type[Events] | type[Frames]] = {
+    "text/event-stream": Events,
+    "application/vnd.amazon.eventstream": Frames,
+}
+"""How a stream's events are told apart, by its content type."""
+
+
 class StreamWatch:
     """Gathers the bytes of one stream and ends its call once."""
 
-    def __init__(self, call: ModelCall, *, is_events: bool) -> None:
+    def __init__(self, call: ModelCall, content_type: str) -> None:
         self._call = call
-        self._events = Events() if is_events else None
+        self._events = next((make() for form, make in _FORMS.items() if content_type.startswith(form)), None)
         self._gathered = call._dialect.gather()
         self._body: list[bytes] = []
         self._chunks = 0
