@@ -4,28 +4,19 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from tests.analyzers.extreme_logs import LOGS, Record, call
 from tracekit_analyzers import failures
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.relations import statement
 
-Record = dict[str, Any]
-
-
-def call(number: int, **fields: Any) -> Record:
-    head = {
-        "record": "step",
-        "trace_id": "t",
-        "step_id": f"s{number}",
-        "kind": "tool",
-        "tool_name": "k",
-        "status": "ok",
-    }
-    return {**head, **fields}
+RELATIONS = ("messages", "call_pairs", "leaves", "origins")
+NOISE = 4000
+"""Rows that a statement moves whatever the log: so few say nothing of how they grow."""
 
 
 def related(path: Path, records: list[Record]) -> Engine:
@@ -69,6 +60,70 @@ def judging(path: Path, code: str, records: list[Record]) -> tuple[int, int]:
         for sql in failures.PRELUDE:
             engine.con.execute(sql)
         return len(engine.con.execute(kind.sql).fetchall()), rows_moved(engine, kind.sql.rstrip("; \n"))
+
+
+def statements(engine: Engine) -> Iterator[str]:
+    """Every statement that relates and judges, each after the one before it was run."""
+    for name in RELATIONS:
+        yield statement(name)
+    yield "select * from cleanliness"
+    for script in failures.PRELUDE:
+        for one in engine.con.extract_statements(script):
+            if "MACRO" not in one.query.partition(" AS")[0]:
+                yield one.query
+            engine.con.execute(one.query)
+    for kind in failures.classes():
+        yield kind.sql
+
+
+@pytest.mark.parametrize("make", LOGS, ids=lambda make: make.__name__.strip("_"))
+def test_no_statement_makes_a_product_of_the_steps_of_a_log(
+    tmp_path: Path, make: Callable[[int], list[Record]]
+) -> None:
+    code, share = LOGS[make]
+
+    def work(count: int) -> list[tuple[str, int]]:
+        with related(tmp_path / "log.jsonl", make(count)) as engine:
+            moved = [(sql, rows_moved(engine, sql.strip().rstrip(";"))) for sql in statements(engine)]
+            (kind,) = (kind for kind in failures.classes() if kind.code == code)
+            assert len(engine.con.execute(kind.sql).fetchall()) >= share * count
+            return moved
+
+    grown = zip(work(200), work(800), strict=True)
+
+    assert [
+        (sql[:80], small, large) for (sql, small), (_, large) in grown if large > 6 * max(small, NOISE)
+    ] == []
+
+
+def test_an_id_inside_a_longer_word_was_heard_however_many_ids_are_looked_for(tmp_path: Path) -> None:
+    chance = random.Random(11)
+
+    def id_like() -> str:
+        return f"A{chance.randint(1000, 1199)}-{chance.randint(10, 14)}"
+
+    def found(ids: list[str], texts: list[str]) -> set[str]:
+        """The ids that are told when they are used after their texts, beside good ones of the same kind."""
+        good = [f"A{n}-{n}" for n in range(4000, 4400)]
+        records = [call(0, kind="task", tool_name=None, input_snapshot="do it")]
+        records.append(call(1, output_snapshot={"order_id": good}))
+        records += [call(2 + n, output_snapshot=text) for n, text in enumerate(texts)]
+        begin = 2 + len(texts)
+        records += [call(begin + n, input_snapshot={"order_id": used}) for n, used in enumerate(good + ids)]
+        with related(tmp_path / "log.jsonl", records) as engine:
+            for sql in failures.PRELUDE:
+                engine.con.execute(sql)
+            (kind,) = (kind for kind in failures.classes() if kind.code == "parameter.unknown_reference")
+            told = engine.con.execute(kind.sql).fetchall()
+        return {row[5].split()[1] for row in told}
+
+    ids = sorted({id_like() for _ in range(120)})
+    texts = [f"look at xy{id_like()}z and {'b' * chance.randint(0, 300)}{id_like()}{'c9' * chance.randint(0, 90)}" for _ in range(300)]  # fmt: skip
+    silent = {one for one in ids if not any(one.lower() in text.lower() for text in texts)}
+
+    assert 10 < len(silent) < len(ids) - 10
+    assert found(ids, texts) == silent
+    assert found(ids[:30], texts) == silent & set(ids[:30])
 
 
 def test_writes_side_by_side_make_work_that_grows_with_the_log(tmp_path: Path) -> None:

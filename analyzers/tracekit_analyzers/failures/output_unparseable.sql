@@ -5,20 +5,29 @@ WITH errors AS (
     g.seq, g.kind, g.said
   FROM signals g WHERE g.code = 'output.unparseable'
 ), complaints AS (
-  SELECT m.trace_id, m.hash, m.seq, m.text, row_number() OVER (PARTITION BY m.trace_id, m.seq ORDER BY m.pos) AS nth
+  SELECT m.trace_id, m.seq, m.pos, m.text, row_number() OVER (PARTITION BY m.trace_id, m.seq ORDER BY m.pos) AS nth
   FROM messages m
   WHERE m.role IN ('user', 'system', 'observation', 'human') AND m.seq > 1
     AND regexp_matches(left(m.text, 600), '(?is)^\W{0,3}(format error|parsing error|invalid format|error.{0,40}parsing|.{0,120}(could not|cannot|failed to|unable to) (be )?pars|(please |you must |your (output|response|answer) (must|should) ).{0,60}(exactly one|in the (following|correct|required|specified) format|valid json|triple backticks|code block|function call))')
 ), answered AS (
-  SELECT c.trace_id, c.text, max_by(s.step_id, s.seq) AS step_id
-  FROM complaints c JOIN steps s ON s.trace_id = c.trace_id AND s.kind = 'model' AND s.seq < c.seq
-  WHERE c.nth = 1 GROUP BY c.trace_id, c.hash, c.text, c.seq
+  SELECT trace_id, text, before.step_id
+  FROM (
+    -- The last model step before each complaint; a join with all before it would be a product.
+    SELECT *, max(model) OVER (PARTITION BY trace_id ORDER BY seq, model IS NOT NULL) AS before
+    FROM (SELECT trace_id, seq, text, NULL AS model FROM complaints WHERE nth = 1
+      UNION ALL BY NAME SELECT trace_id, seq, {'seq': seq, 'step_id': step_id} AS model
+      FROM steps WHERE kind = 'model' AND trace_id IN (SELECT trace_id FROM complaints))
+  ) WHERE model IS NULL AND before IS NOT NULL
 ), idle AS (
   -- The same complaint again is the same message: later ones are known by an answer that led to nothing, and a model asked anew.
-  SELECT s.trace_id, s.step_id, (SELECT any_value(c.text) FROM complaints c WHERE c.trace_id = s.trace_id AND c.seq <= s.seq) AS text
-  FROM (SELECT trace_id, step_id, seq, kind, lead(kind) OVER w AS next_kind, lead(seq) OVER w AS next_seq
-        FROM steps WHERE trace_id IN (SELECT trace_id FROM complaints) WINDOW w AS (PARTITION BY trace_id ORDER BY seq)) s
-  WHERE s.kind = 'model' AND s.next_kind = 'model' AND text IS NOT NULL
+  SELECT s.trace_id, s.step_id, s.latest.text AS text
+  FROM (
+    SELECT *, max(complaint) OVER (PARTITION BY trace_id ORDER BY seq, complaint IS NULL) AS latest
+    FROM (SELECT trace_id, step_id, seq, kind, lead(kind) OVER w AS next_kind, lead(seq) OVER w AS next_seq, NULL AS complaint
+      FROM steps WHERE trace_id IN (SELECT trace_id FROM complaints) WINDOW w AS (PARTITION BY trace_id ORDER BY seq)
+      UNION ALL BY NAME SELECT trace_id, seq, {'seq': seq, 'pos': pos, 'text': text} AS complaint FROM complaints)
+  ) s
+  WHERE s.kind = 'model' AND s.next_kind = 'model' AND s.latest IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.trace_id = s.trace_id AND m.seq = s.next_seq AND m.role IN ('user', 'human', 'tool'))
 ), closed AS (
   SELECT c.trace_id, coalesce(c.step_id, c.asked_step) AS step_id, c.asked_step, c.name, c.asked_arguments

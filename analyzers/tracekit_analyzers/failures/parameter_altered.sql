@@ -37,8 +37,8 @@ WITH texts AS (
 ), marked AS (
   -- A typed marker stands for a value that the log cannot hold: its place holds no scalar to compare.
   SELECT d.* FROM differing d
-  WHERE NOT EXISTS (SELECT 1 FROM received r WHERE r.trace_id = d.trace_id AND r.step_id = d.step_id
-                    AND starts_with(r.path, d.path || '."$tk"'))
+  ANTI JOIN (SELECT trace_id, step_id, split_part(path, '."$tk"', 1) AS path FROM received WHERE contains(path, '."$tk"')) r
+    ON r.trace_id = d.trace_id AND r.step_id = d.step_id AND r.path = d.path
 )
 SELECT p.trace_id, p.step_id AS failed_step, p.step_id AS cause_step,
   sure('parameter.altered/' || CASE WHEN bool_and(m.lost) THEN 'lost' ELSE 'changed' END) AS confidence,

@@ -7,11 +7,17 @@ WITH good AS (
 ), needed AS (
   SELECT tool_name, key FROM (SELECT tool_name, total, unnest(keys) AS key FROM good)
   GROUP BY tool_name, key HAVING count(*) = any_value(total) AND count(*) >= 5
+), refused AS (
+  SELECT s.trace_id, s.step_id, s.tool_name, json_keys(s.input) AS keys
+  FROM signals g JOIN steps s ON s.trace_id = g.trace_id AND s.step_id = g.step_id
+  WHERE g.kind = 'tool' AND json_type(s.input) = 'OBJECT' AND s.tool_name IN (SELECT tool_name FROM needed)
+), had AS (
+  SELECT trace_id, step_id, unnest(keys) AS key FROM refused
 ), incomplete AS (
-  SELECT s.trace_id, s.step_id, list(n.key ORDER BY n.key) AS missing
-  FROM signals g JOIN steps s ON s.trace_id = g.trace_id AND s.step_id = g.step_id JOIN needed n ON n.tool_name = s.tool_name
-  WHERE g.kind = 'tool' AND json_type(s.input) = 'OBJECT' AND NOT list_contains(json_keys(s.input), n.key)
-  GROUP BY s.trace_id, s.step_id
+  SELECT r.trace_id, r.step_id, list(n.key ORDER BY n.key) AS missing
+  FROM refused r JOIN needed n ON n.tool_name = r.tool_name
+  ANTI JOIN had h ON h.trace_id = r.trace_id AND h.step_id = r.step_id AND h.key = n.key
+  GROUP BY r.trace_id, r.step_id
 )
 SELECT trace_id, failed_step, cause_step, confidence, rule, message, evidence
 FROM told_of_model('parameter.generated', 'refused its arguments')

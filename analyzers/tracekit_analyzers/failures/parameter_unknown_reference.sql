@@ -28,42 +28,83 @@ WITH told AS (
   SELECT trace_id, key, shape, min_by(step_id, (seq, value)) AS peer_step, min_by(value, (seq, value)) AS peer_value
   FROM marked WHERE grounded GROUP BY trace_id, key, shape
 ), unsourced AS (
-  SELECT trace_id, step_id, path, seq, value, regexp_replace(lower(value), '\d', '9', 'g') AS pattern FROM marked WHERE NOT grounded
+  SELECT trace_id, step_id, path, seq, key, value, regexp_replace(lower(value), '\d', '9', 'g') AS pattern FROM marked WHERE NOT grounded
+), places AS (
+  -- What could have been meant: an id with the same letters and other digits, or what an output calls by the same name. A message
+  -- is known to the step of its own number.
+  SELECT l.trace_id, 'letters' AS way, u.pattern AS likeness, l.value, min({'turn': 2 * l.seq + (l.step_id IS NOT NULL)::INTEGER, 'step_id': l.step_id}) AS place
+  FROM leaves l JOIN (SELECT DISTINCT trace_id, pattern FROM unsourced WHERE length(pattern) >= 6) u
+    ON u.trace_id = l.trace_id AND length(u.pattern) = length(l.value) AND u.pattern = regexp_replace(lower(l.value), '\d', '9', 'g')
+  WHERE l.side IN ('user', 'system', 'output') GROUP BY ALL
+  UNION ALL
+  SELECT l.trace_id, 'name', u.key, l.value, min({'turn': 2 * l.seq + 1, 'step_id': l.step_id})
+  FROM leaves l JOIN (SELECT DISTINCT trace_id, key FROM unsourced) u ON u.trace_id = l.trace_id AND u.key = lower(l.key)
+  WHERE l.side = 'output' GROUP BY ALL
+), in_turn AS (
+  -- The two smallest values that were known at each id, since one may be the id itself: of two, the larger one loses, and the smallest
+  -- of all that lost so far is the second. A join with all before it would be a product.
+  SELECT *, min(place) OVER w AS least, min(loser) OVER w AS second
+  FROM (
+    SELECT *, NULL AS step_id, NULL AS path, CASE WHEN before.value < value THEN place ELSE before END AS loser FROM (
+      SELECT *, min(place) OVER (PARTITION BY trace_id, way, likeness ORDER BY turn ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before
+      FROM (SELECT trace_id, way, likeness, value, place.turn AS turn, {'value': value, 'step_id': place.step_id} AS place FROM places))
+    UNION ALL BY NAME
+    SELECT trace_id, step_id, path, value, 2 * seq AS turn, unnest(['letters', 'name']) AS way, unnest([pattern, key]) AS likeness FROM unsourced
+  ) WINDOW w AS (PARTITION BY trace_id, way, likeness ORDER BY turn, step_id IS NOT NULL)
+), meant AS (
+  SELECT trace_id, step_id, path, way, CASE WHEN least.value = value THEN second ELSE least END AS one FROM in_turn
+  WHERE step_id IS NOT NULL AND one IS NOT NULL
 ), alike AS (
-  -- An earlier id with the same letters and other digits: the one that was meant, as likely as not.
-  SELECT u.trace_id, u.step_id, u.path, min(l.value) AS value, min_by(l.step_id, (l.value, l.seq, l.step_id)) AS step_id_of_value
-  FROM unsourced u JOIN leaves l ON l.trace_id = u.trace_id AND l.side IN ('user', 'system', 'output') AND l.seq <= u.seq
-    AND l.step_id IS DISTINCT FROM u.step_id AND length(l.value) = length(u.value) AND l.value <> u.value
-    AND regexp_replace(lower(l.value), '\d', '9', 'g') = u.pattern
-  WHERE length(u.value) >= 6 GROUP BY u.trace_id, u.step_id, u.path
+  SELECT trace_id, step_id, path, one.value AS value, one.step_id AS step_id_of_value FROM meant WHERE way = 'letters'
+), offered AS (
+  SELECT trace_id, step_id, path, one.value AS value, one.step_id AS step_id_of_value FROM meant WHERE way = 'name'
 ), candidates AS (
   SELECT m.*, k.good, coalesce(n.peer_step, a.step_id_of_value) AS peer_step, coalesce(n.peer_value, a.value) AS peer_value
   FROM marked m JOIN kinds k USING (key, shape) LEFT JOIN near n USING (trace_id, key, shape)
   LEFT JOIN alike a ON a.trace_id = m.trace_id AND a.step_id = m.step_id AND a.path = m.path
   WHERE NOT m.grounded AND (k.good >= 3 * k.bad OR n.peer_step IS NOT NULL AND k.good >= k.bad OR a.value IS NOT NULL AND k.good >= 1)
+), texts AS NOT MATERIALIZED (
+  -- What was said where an id may stand, with the number of the first step that can know it.
+  SELECT trace_id, seq AS known_seq, NULL AS step_id, true AS told, lower(text) AS text FROM messages WHERE role IN ('user', 'system', 'tool', 'developer', 'human')
+  UNION ALL SELECT trace_id, seq + 1, step_id, true, lower(output_text) FROM steps WHERE kind <> 'model' AND output_text IS NOT NULL
+  UNION ALL SELECT trace_id, seq + 1, step_id, false, lower(input::VARCHAR) FROM steps WHERE kind IN ('task', 'agent', 'step') AND input IS NOT NULL
+), sought AS (
+  -- Up to fifty ids of a trace are looked for in each text. More of them would be a product: then every part of the texts that is as
+  -- long as one of them is looked up among them.
+  SELECT *, count(*) OVER (PARTITION BY trace_id) > 50 AS many FROM (SELECT DISTINCT trace_id, lower(value) AS value FROM candidates)
+), words AS (
+  SELECT trace_id, known_seq, unnest(regexp_extract_all(text, '[a-z0-9_:#-]*[0-9][a-z0-9_:#-]*')) AS word
+  FROM texts WHERE trace_id IN (SELECT trace_id FROM sought WHERE many)
+), pieces AS (
+  -- A long word in halves that overlap: no id is longer than 64 characters.
+  SELECT trace_id, known_seq, word FROM words WHERE length(word) <= 128
+  UNION ALL
+  SELECT trace_id, known_seq, unnest(list_transform(halves, lambda half, n: half || coalesce(halves[n + 1], '')))
+  FROM (SELECT trace_id, known_seq, regexp_extract_all(word, '.{1,64}') AS halves FROM words WHERE length(word) > 128)
+), parts AS (
+  SELECT p.trace_id, p.known_seq, substring(p.word, unnest(range(1, length(p.word) - n.size + 2)), n.size) AS value
+  FROM pieces p JOIN (SELECT DISTINCT trace_id, length(value) AS size FROM sought WHERE many) n ON n.trace_id = p.trace_id AND n.size <= length(p.word)
+), stands AS (
+  SELECT trace_id, value, min(known_seq) AS known_seq FROM (
+    SELECT s.trace_id, s.value, t.known_seq FROM sought s JOIN texts t ON t.trace_id = s.trace_id AND contains(t.text, s.value) WHERE NOT s.many
+    UNION ALL
+    SELECT p.trace_id, p.value, p.known_seq FROM parts p SEMI JOIN sought s ON s.trace_id = p.trace_id AND s.value = p.value
+  ) GROUP BY trace_id, value
 ), heard AS (
   -- The value may stand inside a longer word or text that the lineage did not cut into tokens.
-  SELECT c.trace_id, c.step_id, c.path FROM candidates c JOIN messages m ON m.trace_id = c.trace_id
-  WHERE m.seq <= c.seq AND m.role IN ('user', 'system', 'tool', 'developer', 'human') AND contains(lower(m.text), lower(c.value))
-  UNION
-  SELECT c.trace_id, c.step_id, c.path FROM candidates c JOIN steps s ON s.trace_id = c.trace_id AND s.seq < c.seq
-  WHERE contains(lower(s.output_text), lower(c.value)) AND s.kind <> 'model'
-     OR s.kind IN ('task', 'agent', 'step') AND contains(lower(s.input::VARCHAR), lower(c.value))
+  SELECT c.trace_id, c.step_id, c.path FROM candidates c JOIN stands s ON s.trace_id = c.trace_id AND s.value = lower(c.value) AND s.known_seq <= c.seq
+), signed AS (
+  SELECT trace_id, step_id, path, seq, regexp_replace(value, '^\W+|\W+$', '', 'g') AS given_value FROM candidates WHERE regexp_matches(value, '^\W|\W$')
 ), respelled AS (
   -- The same id without the sign before or behind it was given: nobody invented it.
-  SELECT c.trace_id, c.step_id, c.path, min_by(m.origin_step, m.seq) AS origin_step,
-    any_value(trim(regexp_replace(c.value, '^\W+|\W+$', '', 'g'))) AS given_value
-  FROM candidates c JOIN (
-    SELECT trace_id, NULL AS origin_step, seq, text FROM messages WHERE role IN ('user', 'system', 'tool', 'developer', 'human')
-    UNION ALL SELECT trace_id, step_id, seq, output_text FROM steps WHERE kind <> 'model' AND output_text IS NOT NULL
-  ) m ON m.trace_id = c.trace_id AND m.seq <= c.seq
-  WHERE regexp_matches(c.value, '^\W|\W$') AND m.origin_step IS DISTINCT FROM c.step_id
-    AND regexp_matches(lower(m.text), '(^|\W)' || lower(regexp_replace(c.value, '^\W+|\W+$', '', 'g')) || '($|\W)')
-  GROUP BY c.trace_id, c.step_id, c.path
-), offered AS (
-  SELECT c.trace_id, c.step_id, c.path, min(l.value) AS value, min_by(l.step_id, (l.value, l.seq, l.step_id)) AS step_id_of_value
-  FROM candidates c JOIN leaves l ON l.trace_id = c.trace_id AND l.seq < c.seq AND l.side = 'output' AND lower(l.key) = c.key AND l.value <> c.value
-  GROUP BY c.trace_id, c.step_id, c.path
+  SELECT c.trace_id, c.step_id, c.path, c.given_value, CASE WHEN g.first.known_seq <= c.seq THEN g.first.step_id END AS origin_step
+  FROM signed c JOIN (
+    SELECT trace_id, word, min(known_seq) AS known_seq, min({'known_seq': known_seq, 'step_id': step_id}) FILTER (step_id IS NOT NULL) AS first
+    FROM (SELECT trace_id, known_seq, step_id,
+        unnest(list_distinct(regexp_extract_all(text, '\w+') || regexp_extract_all(text, '\w+(?:[:#-]+\w+)+'))) AS word
+      FROM texts WHERE told AND trace_id IN (SELECT trace_id FROM signed))
+    WHERE (trace_id, word) IN (SELECT trace_id, lower(given_value) FROM signed) GROUP BY trace_id, word
+  ) g ON g.trace_id = c.trace_id AND g.word = lower(c.given_value) AND g.known_seq <= c.seq
 ), invented AS (
   SELECT c.*, o.value AS offered_value, o.step_id_of_value, g.said, w.given_value, w.origin_step,
     CASE WHEN g.said IS NOT NULL THEN 'refused' WHEN w.given_value IS NOT NULL THEN 'respelled' ELSE 'no_source' END AS rule

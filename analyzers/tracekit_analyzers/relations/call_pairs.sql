@@ -29,10 +29,11 @@ with asked as (
     on a.trace_id = t.trace_id and a.asked_seq = t.asked_seq and a.name = t.tool_name and a.said = t.received and a.nth = t.nth
   union all
   -- Other arguments: only where both are the only ones of that name, and stand side by side.
-  select t.trace_id, any_value(t.step_id), any_value(a.key)
-  from open_tools t join open_asked a on a.trace_id = t.trace_id and a.asked_seq = t.asked_seq and a.name = t.tool_name
-  group by t.trace_id, t.asked_seq, t.tool_name
-  having count(*) = 1 and bool_and(a.said is distinct from t.received and t.parent_step_id in (a.asked_step, a.asked_parent))
+  select t.trace_id, t.step_id, a.key
+  from (select * from open_tools qualify count(*) over (partition by trace_id, asked_seq, tool_name) = 1) t
+  join (select * from open_asked qualify count(*) over (partition by trace_id, asked_seq, name) = 1) a
+    on a.trace_id = t.trace_id and a.asked_seq = t.asked_seq and a.name = t.tool_name
+  where a.said is distinct from t.received and t.parent_step_id in (a.asked_step, a.asked_parent)
 ), asked_calls as (
   select *, row_number() over (partition by trace_id, key order by asked_seq) as occurrence from named
 ), tool_calls as (

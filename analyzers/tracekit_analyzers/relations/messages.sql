@@ -14,13 +14,23 @@ with sent as (
     and not exists (select 1 from first_sent f where f.trace_id = m.trace_id and f.hash = m.hash)
 ), known as (
   select trace_id, hash, seq, file from first_sent union all select trace_id, hash, min(seq), min(file) from spoken group by trace_id, hash
+), own as (
+  select k.trace_id, k.hash, k.seq, arg_min(m.n, (m.file is distinct from k.file, m.n)) as n
+  from known k join log.message_lines m on m.trace_id = k.trace_id and m.hash = k.hash group by k.trace_id, k.hash, k.seq
+), others as (
+  select * from known k anti join own o on o.trace_id = k.trace_id and o.hash = k.hash
+), lines as (
+  select file, hash, min(n) as n from log.message_lines where hash in (select hash from others) group by file, hash
 ), matched as (
-  select k.trace_id, k.hash, k.seq, m.n,
-    row_number() over (partition by k.trace_id, k.hash order by (m.trace_id = k.trace_id) desc nulls last, (m.file = k.file) desc, m.n) as choice
-  from known k join log.message_lines m on m.hash = k.hash
+  -- Told for the trace itself, else in its file, else anywhere. One prompt may stand in thousands of files: none meets them all.
+  from own
+  union all
+  select o.trace_id, o.hash, o.seq, coalesce(near.n, first.n) from others o
+  left join lines near on near.hash = o.hash and near.file = o.file
+  join (select hash, min(n) as n from lines group by hash) first on first.hash = o.hash
 ), placed as (
   -- Numbered while the rows are narrow: all messages of a trace are one partition, which has to fit into memory.
-  select trace_id, hash, n, seq, row_number() over (partition by trace_id order by seq, n) as pos from matched where choice = 1
+  select trace_id, hash, n, seq, row_number() over (partition by trace_id order by seq, n) as pos from matched
 )
 select p.trace_id, p.hash, p.pos,
   coalesce(m.role, m.message ->> '$.role') as role, coalesce(m.agent, m.message ->> '$.name') as agent, message_text(m.message) as text,

@@ -121,9 +121,12 @@ WITH heads AS (
   -- EXISTS the texts of all model steps of a trace would be, and those of one trace can't be put on disk.
   SELECT trace_id, step_id FROM wrongly_called
   EXCEPT
-  SELECT w.trace_id, w.step_id FROM steps m JOIN wrongly_called w ON w.trace_id = m.trace_id
-  WHERE m.kind = 'model' AND m.seq < w.seq
-    AND (contains(coalesce(m.raw, m.output_text), w.tool_name) OR contains(m.asked::VARCHAR, w.tool_name))
+  SELECT w.trace_id, w.step_id FROM wrongly_called w JOIN (
+    SELECT m.trace_id, t.tool_name, min(m.seq) AS seq
+    FROM steps m JOIN (SELECT DISTINCT trace_id, tool_name FROM wrongly_called) t ON t.trace_id = m.trace_id
+    WHERE m.kind = 'model' AND (contains(coalesce(m.raw, m.output_text), t.tool_name) OR contains(m.asked::VARCHAR, t.tool_name))
+    GROUP BY m.trace_id, t.tool_name
+  ) named ON named.trace_id = w.trace_id AND named.tool_name = w.tool_name AND named.seq < w.seq
 )
 SELECT w.* EXCLUDE (worded), l.time_limit, c.step_id IS NOT NULL AS called_by_code,
   CASE

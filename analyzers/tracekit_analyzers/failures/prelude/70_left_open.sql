@@ -59,15 +59,24 @@ WITH last_attempts AS (
   SELECT DISTINCT l.trace_id, l.step_id, l.seq, lower(l.value) AS value FROM leaves l
   SEMI JOIN failed f ON f.trace_id = l.trace_id AND f.step_id = l.step_id
   WHERE l.side = 'input' AND l.type <> 'token' AND names_object(l.key, l.value)
-), again AS (
-  SELECT DISTINCT o.trace_id, o.step_id, g.tool_name FROM objects o
-  JOIN leaves l ON l.trace_id = o.trace_id AND l.seq > o.seq AND lower(l.value) = o.value AND l.side = 'input' AND l.type <> 'token'
+), good_uses AS (
+  -- The last good call of each tool on each object: whether one came later is all that counts.
+  SELECT o.trace_id, o.value, g.tool_name, max(g.seq) AS seq, NOT only_reads(g.tool_name) AS acts, only_tells(g.tool_name) AS tells
+  FROM (SELECT DISTINCT trace_id, value FROM objects) o
+  JOIN leaves l ON l.trace_id = o.trace_id AND lower(l.value) = o.value AND l.side = 'input' AND l.type <> 'token'
   JOIN good_calls g ON g.trace_id = l.trace_id AND g.step_id = l.step_id
+  GROUP BY o.trace_id, o.value, g.tool_name
+), any_uses AS (
+  SELECT trace_id, value, max(seq) FILTER (acts) AS acted, max(seq) FILTER (acts AND NOT tells) AS did, max(seq) FILTER (NOT tells) AS looked
+  FROM good_uses GROUP BY trace_id, value
 ), by_object AS (
   SELECT f.trace_id, f.step_id,
-    bool_or(a.tool_name = f.tool_name OR NOT only_reads(a.tool_name) AND (only_tells(f.tool_name) OR NOT only_tells(a.tool_name))) AS done,
-    bool_or(NOT only_tells(a.tool_name)) AS looked_at
-  FROM failed f JOIN again a USING (trace_id, step_id) GROUP BY f.trace_id, f.step_id
+    bool_or(same.seq > f.seq OR CASE WHEN only_tells(f.tool_name) THEN u.acted ELSE u.did END > f.seq) AS done,
+    bool_or(u.looked > f.seq) AS looked_at
+  FROM failed f JOIN objects o USING (trace_id, step_id)
+  JOIN any_uses u ON u.trace_id = o.trace_id AND u.value = o.value
+  LEFT JOIN good_uses same ON same.trace_id = o.trace_id AND same.value = o.value AND same.tool_name = f.tool_name
+  GROUP BY f.trace_id, f.step_id
 ), nameless AS (
   SELECT trace_id, step_id FROM failed EXCEPT SELECT trace_id, step_id FROM objects
 ), same_tool AS (
@@ -119,11 +128,13 @@ CREATE OR REPLACE TEMP MACRO tells_of(line, words, changes, may_be_away, last_of
 -- One row: a call that failed for good, and the sentence of the run's answer that says so. A refused call counts only when it was
 -- left undone: to refuse by the rules is no failure.
 CREATE OR REPLACE TEMP TABLE admitted AS
-WITH calls AS (
+WITH last_good AS (
+  SELECT trace_id, max(seq) AS seq FROM good_calls WHERE NOT asks_person(tool_name) GROUP BY trace_id
+), calls AS (
   SELECT f.*, tool_words(f.tool_name) AS words, error_words(f.said) AS error_words,
     f.changes OR starts_with(f.code, 'timeout.') OR f.code = 'process.cancelled' AS may_be_away,
-    NOT EXISTS (SELECT 1 FROM good_calls g WHERE g.trace_id = f.trace_id AND g.seq > f.seq AND NOT asks_person(g.tool_name)) AS last_of_all
-  FROM failed_for_good f
+    NOT coalesce(g.seq > f.seq, false) AS last_of_all
+  FROM failed_for_good f LEFT JOIN last_good g ON g.trace_id = f.trace_id
   WHERE f.code NOT IN ('tool.rejected', 'parameter.wrong_value')
     OR EXISTS (SELECT 1 FROM left_undone u WHERE u.trace_id = f.trace_id AND u.step_id = f.step_id)
 ), told AS (
