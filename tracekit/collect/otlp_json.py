@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import orjson
-
 from tracekit.collect.received import Received, Undecodable, check_ids
 from tracekit.recording.foreign_span import SPAN_KINDS, STATUS_CODES, ForeignEvent, ForeignSpan, enum_word
+from tracekit.snapshot import lenient
 
 MOST_ITEMS = 8_000_000
 """Each takes some hundred bytes of memory; a batch of 64 MiB from a real exporter holds fewer."""
@@ -24,12 +22,8 @@ def decode_json(body: bytes) -> Any:
             f"expected at most {MOST_ITEMS} items, got {items} commas and brackets; send smaller batches"
         )
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        pass
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError) as error:
+        return lenient.loads(body)
+    except ValueError as error:
         raise Undecodable(f"the body is not JSON: {error}") from error
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tracekit.integrations import _exact_json, _json, _parameters
+from tracekit.integrations import _exact_json, _parameters
 from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
 from tracekit.integrations._openai_chat import error_of
 from tracekit.integrations._pieces import Pieces
 from tracekit.recording.foreign_messages import json_text, json_value, messages
+from tracekit.snapshot import lenient
 
 INPUTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 OUTPUTS = ("output_tokens",)
@@ -44,7 +45,7 @@ class Messages:
         exact = _exact_json.loads(body).get("content") or ()
         inputs = ((index, block.get("input")) for index, block in enumerate(exact))
         written = {index: value.text for index, value in inputs if isinstance(value, _exact_json.Exact)}
-        return _answer(_json.loads(body), written)
+        return _answer(lenient.loads(body), written)
 
     def gather(self) -> MessageStream:
         return MessageStream()
@@ -84,7 +85,7 @@ class MessageStream:
         self._added: dict[int, Pieces] = {}
 
     def add(self, data: str) -> None:
-        event = _json.loads(data)
+        event = lenient.loads(data)
         match event.get("type"):
             case "message_start":
                 self._head = dict(event.get("message") or {})

@@ -7,7 +7,7 @@ import json
 import struct
 from collections.abc import Iterator, Mapping
 
-from tracekit.integrations import _json
+from tracekit.snapshot import lenient
 
 _PRELUDE = 12
 """Length of the frame, length of its headers, checksum of both: four bytes each."""
@@ -40,7 +40,7 @@ class Frames:
 def _event(payload: bytes) -> str | None:
     """The event inside a frame: packed, or the message of an exception."""
     try:
-        said = _json.loads(payload)
+        said = lenient.loads(payload)
         if isinstance(said, Mapping) and isinstance(said.get("bytes"), str):
             return base64.b64decode(said["bytes"]).decode("utf-8", "replace")
     except ValueError:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tracekit.integrations import _json, _parameters
+from tracekit.integrations import _parameters
 from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
 from tracekit.integrations._pieces import Pieces
 from tracekit.recording.foreign_messages import json_text
+from tracekit.snapshot import lenient
 
 INPUTS, OUTPUTS = ("prompt_tokens",), ("completion_tokens",)
 
@@ -28,7 +29,7 @@ class Chat:
         return Sent(body.get("model"), messages, without(body, "messages", "model"), is_complete=is_list)
 
     def answer(self, body: bytes) -> Answer:
-        data = _json.loads(body)
+        data = lenient.loads(body)
         return _answer(data, data.get("choices") or ())
 
     def gather(self) -> ChatStream:
@@ -83,7 +84,7 @@ class ChatStream:
         if data.startswith("[DONE]"):
             self.is_complete = True
             return
-        chunk = _json.loads(data)
+        chunk = lenient.loads(data)
         self._head |= {name: chunk[name] for name in ("id", "model", "usage", "error") if chunk.get(name)}
         for choice in chunk.get("choices") or ():
             self._choices.setdefault(choice.get("index") or 0, _Choice()).add(choice)

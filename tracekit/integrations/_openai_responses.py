@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tracekit.integrations import _json, _parameters
+from tracekit.integrations import _parameters
 from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
 from tracekit.integrations._openai_chat import error_of
 from tracekit.integrations._pieces import Pieces, joined
 from tracekit.recording.foreign_messages import json_text, messages
+from tracekit.snapshot import lenient
 
 INPUTS, OUTPUTS = ("input_tokens",), ("output_tokens",)
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
@@ -35,7 +36,7 @@ class Responses:
         )
 
     def answer(self, body: bytes) -> Answer:
-        return _answer(_json.loads(body))
+        return _answer(lenient.loads(body))
 
     def gather(self) -> ResponsesStream:
         return ResponsesStream()
@@ -86,7 +87,7 @@ class ResponsesStream:
         self._items: dict[int, _Item] = {}
 
     def add(self, data: str) -> None:
-        event = _json.loads(data)
+        event = lenient.loads(data)
         kind = event.get("type")
         if isinstance(event.get("response"), Mapping):
             self._last = event["response"]
