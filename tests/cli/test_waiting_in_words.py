@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -12,11 +13,13 @@ from pathlib import Path
 import pytest
 
 AGENT = """
-import sys, tracekit
+import os, signal, sys, tracekit
 tracekit.init(service="agent", home=sys.argv[1])
 
 @tracekit.tool(effect="payment")
 def pay(amount: int) -> str:
+    if sys.argv[-1] == "die":
+        os.kill(os.getpid(), signal.SIGKILL)
     raise TimeoutError("no answer")
 
 def agent():
@@ -93,4 +96,18 @@ def test_a_scope_is_gone_on_with_by_running_the_program_again(folder: Path) -> N
     stopped = typed(folder, "agent.py", ".tracekit", "scope")
 
     assert "once it is answered, run the same program again." in stopped.stderr
-    assert [words[:2] for words in commands(stopped.stderr)] == [["review", "show"]]
+    [show] = commands(stopped.stderr)
+    assert show[:2] == ["review", "show"]
+    shown = typed(folder, "-m", "tracekit", *show).stdout
+    assert "decide, then running the same program again carries it out:" in shown
+    decided = typed(folder, "-m", "tracekit", "review", "decide", show[2], "skip").stdout
+    assert decided.endswith("; running the same program again carries it out\n")
+    assert "decided: run its program again" in typed(folder, "-m", "tracekit", "ls", "--stuck").stdout
+
+
+def test_a_scope_whose_process_was_killed_waits_for_its_program(folder: Path) -> None:
+    killed = typed(folder, "agent.py", ".tracekit", "scope", "die")
+
+    assert killed.returncode == -signal.SIGKILL
+    stuck = typed(folder, "-m", "tracekit", "ls", "--stuck").stdout
+    assert "no worker can enter its task_scope: run its program again" in stuck

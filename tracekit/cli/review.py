@@ -102,7 +102,6 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
-    from tracekit.durable.next_commands import resume_command
     from tracekit.durable.owning import existing_store
     from tracekit.durable.reviewing import is_open
 
@@ -129,7 +128,7 @@ def _show(options: argparse.Namespace) -> int:
     if is_open(row):
         _print_answers(store, row, panel)
     elif row.status == "open":
-        print(f"\nnobody answered in time; `{visible(resume_command(store, row.task_id))}` asks anew")
+        print(f"\nnobody answered in time; {visible(_carried_out_by(store, row))} asks anew")
     return Exit.CLEAN
 
 
@@ -157,11 +156,11 @@ def _sent(store: Store, row: ReviewRow) -> list[tuple[str, str]]:
 
 def _print_answers(store: Store, row: ReviewRow, panel: Mapping[str, Any]) -> None:
     """What may be decided, what each does, and the line that decides it."""
-    from tracekit.durable.next_commands import resume_command, store_option
+    from tracekit.durable.next_commands import store_option
     from tracekit.durable.reviewing import MEANINGS
 
     needs = {"done": " --result JSON", "edit": " --arguments JSON"}
-    print(f"\ndecide, then `{visible(resume_command(store, row.task_id))}` or a worker carries it out:")
+    print(f"\ndecide, then {visible(_carried_out_by(store, row))} carries it out:")
     answers = [(name, "your answer to the question") for name in panel.get("answers", ())]
     options = [
         (f"{name}{needs.get(name, '')}", MEANINGS.get(name, ""))
@@ -175,6 +174,18 @@ def _print_answers(store: Store, row: ReviewRow, panel: Mapping[str, Any]) -> No
     width = max(len(command) for command, _ in lines)
     for command, means in lines:
         print(f"{visible(command):{width}}  {means}")
+
+
+def _carried_out_by(store: Store, row: ReviewRow) -> str:
+    from tracekit.durable.ids import SCOPE_FUNCTION
+    from tracekit.durable.next_commands import carried_out_by
+
+    try:
+        state = store.load(row.task_id)
+    except TracekitError:
+        state = None  # a damaged row, which may be what the question is about
+    is_scope = state is not None and state.task.function == SCOPE_FUNCTION
+    return carried_out_by(store, row.task_id, is_scope=is_scope)
 
 
 def _claim(options: argparse.Namespace) -> int:
@@ -200,7 +211,6 @@ def _claim(options: argparse.Namespace) -> int:
 
 def _decide(options: argparse.Namespace) -> int:
     from tracekit.durable.api import decide, person
-    from tracekit.durable.next_commands import resume_command
     from tracekit.durable.owning import existing_store
 
     decision, result = _answer(options)
@@ -224,12 +234,8 @@ def _decide(options: argparse.Namespace) -> int:
     if options.format == "json":
         print_json(_fields(row, {}))
     else:
-        again = resume_command(existing_store(options.store), row.task_id)
-        print(
-            visible(
-                f"{row.review_id}: {row.decision} by {row.decided_by}; a worker or `{again}` carries it out"
-            )
-        )
+        by = _carried_out_by(existing_store(options.store), row)
+        print(visible(f"{row.review_id}: {row.decision} by {row.decided_by}; {by} carries it out"))
     return Exit.CLEAN
 
 
