@@ -123,6 +123,7 @@ def test_a_judge_is_asked_where_the_rules_are_silent_and_marked(tmp_path: Path) 
     assert unasked.diagnoses == ()
     (said,) = opined.diagnoses
     assert (said.code, said.rule, opined.primary) == ("output.boring", "judge:critic", 0)
+    assert said.message == "judge:critic says: nothing came of it"
 
 
 def test_a_judge_that_fails_is_named(tmp_path: Path) -> None:
@@ -132,11 +133,13 @@ def test_a_judge_that_fails_is_named(tmp_path: Path) -> None:
     with loaded(write(tmp_path / "log.jsonl", clean(1))) as engine:
         with pytest.raises(TracekitError, match="broken named step 'no such step'") as caught:
             of(engine, judge=broken)
+        with pytest.raises(TracekitError, match="expected each item to be an Opinion") as odd:
+            of(engine, judge=lambda run: [{"code": "x.y"}])  # type: ignore[list-item]  # a mistake of a user
         with pytest.raises(TracekitError, match="module:name"):
             named("json")
         with pytest.raises(TracekitError, match="no attribute"):
             named("json:nothing")
-    assert caught.value.code == "judge.failed"
+    assert caught.value.code == odd.value.code == "judge.failed"
     assert named("json:dumps") is json.dumps
 
 

@@ -80,7 +80,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Analyse and report; returns the exit code."""
     wanted = [name.strip() for name in options.fail_on.split(",") if name.strip()]
-    _known(wanted)
+    unknown = _unknown(wanted, has_judge=options.judge is not None)
     if options.format is None:
         options.format = (options.output and form_by_name(options.output)) or "table"
     if options.table is not None and options.format not in one_table.FORMS:
@@ -102,7 +102,17 @@ def run(options: argparse.Namespace) -> int:
                 writer(form_of(name))(result, out)
         with _target(options.output, options.format) as out:
             _write(result, options, out)
+    _tell_unmet(unknown, result)
     return exit_code(result, wanted)
+
+
+def _tell_unmet(unknown: set[str], result: Result) -> None:
+    """Say which gates may be misspelt: no class is called so, and the judge has not said it either."""
+    said = {
+        name for trace in result.traces for found in trace.diagnoses for name in (found.code, found.family)
+    }
+    for name in sorted(unknown - said):
+        print(f"--fail-on: no class is called {name!r}, and the judge said it of no run", file=sys.stderr)
 
 
 def form_of(name: str) -> str:
@@ -188,17 +198,18 @@ def _target(output: str | None, form: str) -> Iterator[BinaryIO]:
             part.unlink(missing_ok=True)
 
 
-def _known(wanted: list[str]) -> None:
-    """Refuse a code that no class has: a misspelt gate would be open for ever."""
+def _unknown(wanted: list[str], *, has_judge: bool) -> set[str]:
+    """Names of *wanted* that no class has; a misspelt gate would be open for ever, so only a judge may make such ones up."""
     from tracekit_analyzers.failures import classes
 
     codes = {kind.code for kind in classes()}
     known = codes | {code.partition(".")[0] for code in codes} | {"any"}
-    for name in wanted:
-        if name not in known:
-            raise UsageError(
-                f"--fail-on: there is no class {name!r}; families are {', '.join(sorted(known - codes))}"
-            )
+    unknown = set(wanted) - known
+    if unknown and not has_judge:
+        raise UsageError(
+            f"--fail-on: there is no class {min(unknown)!r}; families are {', '.join(sorted(known - codes))}"
+        )
+    return unknown
 
 
 COMMAND = Command("analyze", "which step failed and why, in any log", configure, run)

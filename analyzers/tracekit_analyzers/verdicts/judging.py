@@ -144,6 +144,12 @@ def opinion_on(judge: Judge, verdict: TraceVerdict, steps: tuple[JudgedStep, ...
 def _diagnosis(
     called: str, verdict: TraceVerdict, opinion: Opinion, known: dict[str, JudgedStep]
 ) -> Diagnosis:
+    """The diagnosis of an opinion; its message says whose it is, since not everybody who reads it is shown the rule."""
+    if not isinstance(opinion, Opinion):
+        raise TracekitError(
+            "judge.failed",
+            f"{called} gave {opinion!r:.200} at trace {verdict.trace_id}: expected each item to be an Opinion",
+        )
     cause = opinion.cause_step or opinion.failed_step
     missing = [step for step in (opinion.failed_step, cause) if step not in known]
     if missing or not 0 <= opinion.confidence <= 1 or math.isnan(opinion.confidence):
@@ -161,7 +167,7 @@ def _diagnosis(
         code=opinion.code,
         confidence=round(float(opinion.confidence), 3),
         rule=f"{RULE}{called}",
-        message=opinion.message,
+        message=f"{RULE}{called} says: {opinion.message}",
         evidence=opinion.evidence,
         retry=opinion.retry,
         tool=known[opinion.failed_step].tool_name,

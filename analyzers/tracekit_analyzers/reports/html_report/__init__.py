@@ -14,6 +14,7 @@ from tracekit_analyzers.reports.html_report import overview, runs
 from tracekit_analyzers.reports.html_report.words import esc, moment, share
 from tracekit_analyzers.reports.result import Result, primary
 from tracekit_analyzers.reports.text import plural
+from tracekit_analyzers.verdicts.judging import RULE
 
 MOST_LISTED = 5_000
 """Failed runs that are listed at all."""
@@ -85,9 +86,15 @@ def _head(result: Result) -> Iterator[str]:
     yield (
         '<a class="skip" href="#runs">Go to the failed runs</a>'
         f'<header><h1>{headline} <span class="dim">({share(failed, total)})</span></h1>'
-        f'<p class="dim">tracekit analysis of {plural(files, "file")}.{period} No model was asked: every verdict is a rule with '
-        "evidence from the log.</p></header>"
+        f'<p class="dim">tracekit analysis of {plural(files, "file")}.{period} {_source(result)}</p></header>'
     )
+
+
+def _source(result: Result) -> str:
+    """Where the verdicts come from."""
+    if any(found.rule.startswith(RULE) for trace in result.traces for found in trace.diagnoses):
+        return f"What begins with {RULE} says a judge of the user's own; every other verdict is a rule with evidence from the log."
+    return "Every verdict is a rule with evidence from the log."
 
 
 def _in_full(
