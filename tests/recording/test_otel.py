@@ -334,3 +334,39 @@ def test_an_exporter_that_comes_after_init_gets_spans_with_their_attributes(tmp_
     (span,) = exporter.get_finished_spans()
     assert dict(span.attributes or {})["tracekit.status"] == "unknown"
     assert dict(span.attributes or {})["gen_ai.tool.name"] == "after"
+
+
+LATE = """
+import json, sys
+import tracekit
+tracekit.init(service="s")
+with tracekit.step("before"):
+    pass
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+exporter = InMemorySpanExporter()
+provider = TracerProvider()
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+with trace.get_tracer("app").start_as_current_span("app"), tracekit.step("after"):
+    pass
+trace.set_tracer_provider(TracerProvider())  # a second one is refused, as always
+with tracekit.step("last"):
+    pass
+print(json.dumps([span.name for span in exporter.get_finished_spans()]))
+"""
+
+
+def test_a_provider_that_the_application_sets_after_init_gets_all_spans_and_the_log_too(
+    tmp_path: Path, lines_of: Callable[[Path], list[dict[str, Any]]]
+) -> None:
+    env = {**os.environ, "TRACEKIT_HOME": str(tmp_path)}
+    ran = subprocess.run([sys.executable, "-c", LATE], env=env, check=True, capture_output=True, text=True)
+
+    assert json.loads(ran.stdout) == ["after", "app", "last"]
+    assert ran.stderr.count("Overriding of current TracerProvider is not allowed") == 1
+    running = [line for line in lines_of(tmp_path) if line.get("status") == "running"]
+    assert [line["name"] for line in running] == ["before", "app", "after", "last"]
+    assert running[2]["parent_step_id"] == running[1]["step_id"]

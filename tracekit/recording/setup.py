@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import os
 import signal
 import threading
@@ -44,7 +45,7 @@ def init(
     Start recording into `HOME/traces/` and return the settings in force; a second call with the same does nothing.
 
     Joins the TracerProvider that is there (or *tracer_provider*) and makes one only where there is none, so any
-    exporter, sampler or instrumentation works beside it.
+    exporter, sampler or instrumentation works beside it; a provider that is set later takes the place of that one.
 
     Args:
         service: Names the agent in the log; default is the name of the program.
@@ -115,7 +116,36 @@ def _provider(options: Settings) -> trace.TracerProvider:
     made = TracerProvider(resource=Resource.create({"service.name": options.service}), shutdown_on_exit=False)
     trace.set_tracer_provider(made)
     _made = made
+    _give_way()
     return made
+
+
+def _give_way() -> None:
+    """
+    Let an application that sets a provider later have its way, and follow it there.
+
+    OpenTelemetry takes the first provider for good: it would refuse that one, and its exporters would get nothing.
+    """
+    once = getattr(trace, "_TRACER_PROVIDER_SET_ONCE", None)
+    if once is None:
+        return  # an OpenTelemetry of another build: the order of calls matters there
+    trace._TRACER_PROVIDER_SET_ONCE = type(once)()
+    original = trace.set_tracer_provider
+
+    @functools.wraps(original)
+    def set_tracer_provider(tracer_provider: trace.TracerProvider) -> None:
+        original(tracer_provider)
+        _follow(tracer_provider)
+
+    trace.set_tracer_provider = set_tracer_provider
+
+
+def _follow(provider: trace.TracerProvider) -> None:
+    """Record through *provider* from here on, if it is the one in force now."""
+    with _lock:
+        if _in_force is not None and trace.get_tracer_provider() is provider:
+            _join(provider)
+            recording.recorder().spans = Spans(scope_tracer(provider))
 
 
 def _at_exit() -> None:
