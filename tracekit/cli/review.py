@@ -102,14 +102,13 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _show(options: argparse.Namespace) -> int:
+    from tracekit.durable.api import review_of
     from tracekit.durable.owning import existing_store
     from tracekit.durable.reviewing import is_open
 
     store = existing_store(options.store)
-    row = _review(store, options.review)
+    row = review_of(store, options.review)
     claims = _standing(store)
-    if row is None:
-        raise UsageError(f"there is no review {options.review!r}; `tracekit review list --all` shows them")
     if options.format == "json":
         print_json(_fields(row, claims))
         return Exit.CLEAN
@@ -128,7 +127,7 @@ def _show(options: argparse.Namespace) -> int:
     if is_open(row):
         _print_answers(store, row, panel)
     elif row.status == "open":
-        print(f"\nnobody answered in time; {visible(_carried_out_by(store, row))} asks anew")
+        print(f"\nnobody answered in time; {_what_goes_on(store, row, worker=False)} asks anew")
     return Exit.CLEAN
 
 
@@ -160,7 +159,7 @@ def _print_answers(store: Store, row: ReviewRow, panel: Mapping[str, Any]) -> No
     from tracekit.durable.reviewing import MEANINGS
 
     needs = {"done": " --result JSON", "edit": " --arguments JSON"}
-    print(f"\ndecide, then {visible(_carried_out_by(store, row))} carries it out:")
+    print(f"\ndecide, then {_what_goes_on(store, row)} carries it out:")
     answers = [(name, "your answer to the question") for name in panel.get("answers", ())]
     options = [
         (f"{name}{needs.get(name, '')}", MEANINGS.get(name, ""))
@@ -176,16 +175,16 @@ def _print_answers(store: Store, row: ReviewRow, panel: Mapping[str, Any]) -> No
         print(f"{visible(command):{width}}  {means}")
 
 
-def _carried_out_by(store: Store, row: ReviewRow) -> str:
+def _what_goes_on(store: Store, row: ReviewRow, *, worker: bool = True) -> str:
     from tracekit.durable.ids import SCOPE_FUNCTION
-    from tracekit.durable.next_commands import carried_out_by
+    from tracekit.durable.next_commands import what_goes_on
 
     try:
         state = store.load(row.task_id)
     except TracekitError:
         state = None  # a damaged row, which may be what the question is about
     is_scope = state is not None and state.task.function == SCOPE_FUNCTION
-    return carried_out_by(store, row.task_id, is_scope=is_scope)
+    return visible(what_goes_on(store, row.task_id, is_scope=is_scope, worker=worker))
 
 
 def _claim(options: argparse.Namespace) -> int:
@@ -234,18 +233,19 @@ def _decide(options: argparse.Namespace) -> int:
     if options.format == "json":
         print_json(_fields(row, {}))
     else:
-        by = _carried_out_by(existing_store(options.store), row)
+        by = _what_goes_on(existing_store(options.store), row)
         print(visible(f"{row.review_id}: {row.decision} by {row.decided_by}; {by} carries it out"))
     return Exit.CLEAN
 
 
 def _answer(options: argparse.Namespace) -> tuple[str, Any]:
     """Decision and result; one of the answers that a question of the agent offers may be given as it is."""
+    from tracekit.durable.api import review_of
     from tracekit.durable.owning import existing_store
 
     result = _json(options.result, "--result")
-    row = _review(existing_store(options.store), options.review)
-    if result is None and row is not None and options.decision in _panel(row).get("answers", ()):
+    row = review_of(existing_store(options.store), options.review)
+    if result is None and options.decision in _panel(row).get("answers", ()):
         return "done", options.decision
     return options.decision, result
 
@@ -265,11 +265,6 @@ def _panel(row: ReviewRow) -> dict[str, Any]:
     from tracekit.durable.api import panel_of
 
     return panel_of(row)
-
-
-def _review(store: Store, review_id: str) -> ReviewRow | None:
-    rows = store.reviews(open_only=False, limit=100_000)
-    return next((each for each in rows if each.review_id == review_id), None)
 
 
 def _standing(store: Store) -> dict[str, ClaimRow]:

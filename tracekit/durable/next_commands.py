@@ -29,9 +29,11 @@ def resume_command(store: Store, task_id: str) -> str:
     return f"tracekit resume {shlex.quote(task_id)}{store_option(store)}"
 
 
-def carried_out_by(store: Store, task_id: str, *, is_scope: bool) -> str:
-    """What carries out a decision about a task: nobody but its own program enters a scope again."""
-    return "running the same program again" if is_scope else f"`{resume_command(store, task_id)}` or a worker"
+def what_goes_on(store: Store, task_id: str, *, is_scope: bool, worker: bool) -> str:
+    """What goes on with a task, *worker*: a worker does so too; nobody but its own program enters a scope again."""
+    if is_scope:
+        return "running the same program again"
+    return f"`{resume_command(store, task_id)}`{' or a worker' if worker else ''}"
 
 
 def after_question(store: Store, task_id: str, review_id: str, *, is_scope: bool) -> str:
