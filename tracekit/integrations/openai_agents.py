@@ -153,6 +153,8 @@ def _reset(token: Token[tools.Carrying | None]) -> None:
 
 def _name(data: Any) -> str:
     match data.type:
+        case "task":
+            return "run"  # it has the name of the whole workflow once more
         case "turn":
             return f"turn {data.turn}"
         case "handoff":
