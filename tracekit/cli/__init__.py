@@ -8,7 +8,9 @@ Commands of the core live beside this file; those of the extras come through the
 from __future__ import annotations
 
 import argparse
+import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -50,6 +52,26 @@ EXTRAS = {
 """Command name to the extra that brings it, and help."""
 
 
+_OUTSIDE = frozenset(
+    {
+        errno.EACCES,
+        errno.EPERM,
+        errno.EROFS,
+        errno.ENOSPC,
+        errno.EDQUOT,
+        errno.EIO,
+        errno.EMFILE,
+        errno.ENFILE,
+    }
+)
+"""What a machine refuses: no right, no room, no more open files."""
+
+_EXITS = (
+    "Exit codes: 0 clean; 1 failures that --fail-on names, secrets found, or a task that ended with its own exception; "
+    "2 wrong usage; 3 read with damage; 4 not there, not to be read, or refused: nothing was changed; 5 waits for a "
+    "person; 70 a defect of tracekit. To begin: tracekit demo."
+)
+
 _WITH_TASKS = ("demo", "tui")
 """Commands that may run an agent, in which a signal means something else."""
 
@@ -57,8 +79,11 @@ _WITH_TASKS = ("demo", "tui")
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; returns the exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    _take_any_character()
     try:
-        return _run(arguments)
+        code = _run(arguments)
+        _flush()
+        return code
     except UsageError as error:
         return _fail(str(error), Exit.USAGE)
     except RequiresReview as error:
@@ -69,11 +94,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"{error} [{error.code}]", Exit.UNREADABLE)
     except BrokenPipeError:
         # The reader of our output, such as `head`, has left: not an error of ours.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _leave_stdout()
         return Exit.CLEAN
     except KeyboardInterrupt:
         return 130
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in _OUTSIDE:
+            return _of_the_machine(error)
         # Python's own exit code for this is 1, which a gate would take for failures that were found.
         traceback.print_exc()
         return _fail(
@@ -81,10 +108,37 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
 
 
+def _take_any_character() -> None:
+    """Show what the locale of the terminal has no sign for by its number, instead of ending there."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _flush() -> None:
+    """Write what stdout holds, so that a failure is told here and not by Python at exit."""
+    if sys.stdout is not None:  # closed by whoever started us
+        sys.stdout.flush()
+
+
+def _leave_stdout() -> None:
+    """Let what is still in the buffer go nowhere: written at exit, it would fail once more."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _of_the_machine(error: OSError) -> int:
+    try:
+        _flush()
+    except OSError:
+        _leave_stdout()
+    where = "the output can't be written" if error.filename is None else os.fsdecode(error.filename)
+    return _fail(f"{where}: {error.strerror}", Exit.UNREADABLE)
+
+
 def _run(arguments: list[str]) -> int:
     name = next((word for word in arguments if not word.startswith("-")), None)
     parser = argparse.ArgumentParser(
-        prog="tracekit", description="Record, diagnose and recover multi-step LLM agents."
+        prog="tracekit", description="Record, diagnose and recover multi-step LLM agents.", epilog=_EXITS
     )
     parser.add_argument("--version", action="version", version=f"tracekit {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -94,7 +148,11 @@ def _run(arguments: list[str]) -> int:
             command = load(known)
             command.configure(sub)
             sub.set_defaults(_run=command.run)
-    options = parser.parse_args(arguments)
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit:
+        _flush()  # the help
+        raise
     if name in CORE and getattr(options, "home", None):
         configure(home=options.home)
     if name in EXTRAS and name not in _WITH_TASKS:

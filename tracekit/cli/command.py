@@ -13,11 +13,12 @@ class Exit(IntEnum):
 
     CLEAN = 0
     FAILURES = 1
-    """Failures matched `--fail-on`."""
+    """Failures matched `--fail-on`, there are secrets, or a task ended with its own exception."""
     USAGE = 2
     DAMAGE = 3
     """Read, but with damaged lines."""
     UNREADABLE = 4
+    """What was named is not there or can't be read, or the request was refused: nothing was changed."""
     WAITING = 5
     """Waiting for a person."""
     INTERNAL = 70

@@ -201,7 +201,7 @@ def decide(
         Conflict: Somebody decided otherwise before, it expired, or the arguments are others by now.
     """
     found = _looked_at(store)
-    review = _review(found, review_id)
+    review = review_of(found, review_id)
     options = panel_of(review)["options"]
     if decision not in options:
         raise TracekitError(
@@ -228,13 +228,14 @@ def panel_of(review: ReviewRow) -> dict[str, Any]:
     return panel
 
 
-def _review(store: Store, review_id: str) -> ReviewRow:
+def review_of(store: Store, review_id: str) -> ReviewRow:
+    """The question of that id; raises `review.unknown`."""
     found = next(
         (row for row in store.reviews(open_only=False, limit=100_000) if row.review_id == review_id), None
     )
     if found is None:
         raise TracekitError(
-            "review.unknown", f"there is no review {review_id!r}; `tracekit review list` shows them"
+            "review.unknown", f"there is no review {review_id!r}; `tracekit review list --all` shows them"
         )
     return found
 
