@@ -76,6 +76,7 @@ def test_failures_that_differ_in_ids_alone_are_one_group(tmp_path: Path) -> None
         ("order A-1024 not found", "order B-7 not found"),
         ("can't reach https://a.example/x?y=1 now", "can't reach http://b/z now"),
         ('field "amount" of 12 items', "field 'price' of 9 items"),
+        ("unexpected argument ''", "unexpected argument 'page'"),
         ("at 0xdeadbeef, line 10", "at 0xCAFE, line 2000"),
     ],
 )

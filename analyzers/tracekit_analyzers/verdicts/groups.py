@@ -23,7 +23,7 @@ _REPORT = re.compile(rb'\s*\{\s*"schema"\s*:\s*"' + re.escape(ANALYSIS_SCHEMA).e
 """How a report begins, also one that a formatter has been over."""
 _VARIABLE = (
     (re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+"), "URL"),
-    (re.compile(r"""(["'`]).{1,200}?\1"""), "'…'"),
+    (re.compile(r"""(["'`]).{0,200}?\1"""), "'…'"),
     (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.]+"), "MAIL"),
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "#"),
     # Ids: words that hold a digit, with what is tied to them by - _ . : or #.
