@@ -325,3 +325,17 @@ def test_a_tool_that_the_provider_carries_out_is_not_asked_of_the_agent(
     (step,) = steps()
     assert step["model_raw_output"] == '{"query": "A-1024"}\nNothing.'
     assert step["asked"] == []
+
+
+def test_messages_that_the_provider_keeps_of_a_thread_are_known_to_be_missing(
+    client: Any, provider: Any, answer: Any, steps: Any
+) -> None:
+    provider.answers(answer(message({"type": "text", "text": "Done."})))
+    threads = [{"type": "create"}, {"type": "continue", "previous_message_id": "m0"}]
+
+    for thread in threads:
+        client.messages.create(model="m", max_tokens=5, messages=MESSAGES, extra_body={"thread": thread})
+
+    first, second = steps()
+    assert (first["context"]["complete"], second["context"]["complete"]) == (True, False)
+    assert second["attributes"]["gen_ai.request.previous_response.id"] == "m0"

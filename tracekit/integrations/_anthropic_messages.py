@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tracekit.integrations import _exact_json, _parameters
-from tracekit.integrations._dialects import Answer, Json, Sent, usage, without
+from tracekit.integrations._dialects import Answer, Json, Sent, inside, usage, without
 from tracekit.integrations._openai_chat import error_of
 from tracekit.integrations._pieces import Pieces
 from tracekit.recording.foreign_messages import json_text, json_value, messages
@@ -38,7 +38,7 @@ class Messages:
             body.get("model"),
             first + messages(list(listed or ()) if is_list else []),
             without(body, "messages", "system", "model"),
-            is_complete=is_list,
+            is_complete=is_list and inside(body, "thread", "previous_message_id") is None,
         )
 
     def answer(self, body: bytes) -> Answer:

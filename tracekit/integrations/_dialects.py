@@ -91,6 +91,12 @@ def without(body: Mapping[str, Any], *names: str) -> Json:
     return {name: value for name, value in body.items() if name not in names}
 
 
+def inside(body: Mapping[str, Any], name: str, inner: str) -> Any:
+    """What *inner* says in the object under *name*; None where there is no such object."""
+    value = body.get(name)
+    return value.get(inner) if isinstance(value, Mapping) else None
+
+
 def total(parts: Sequence[Usage | None]) -> Usage | None:
     """The sum of what is known; None when nothing is."""
     known = [part for part in parts if part is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tracekit.integrations._dialects import inside
 from tracekit.recording import semconv
 
 Json = Mapping[str, Any]
@@ -51,11 +52,12 @@ def of_request(body: Json) -> dict[str, Any]:
     stops = [stop] if isinstance(stop, str) else stop
     if isinstance(stops, list | tuple) and all(isinstance(text, str) for text in stops):
         found[semconv.STOP_SEQUENCES] = list(stops)
-    effort = body.get("reasoning_effort") or _inside(body, "reasoning", "effort")
+    effort = body.get("reasoning_effort") or inside(body, "reasoning", "effort")
     texts = {
-        semconv.PREVIOUS_RESPONSE: body.get("previous_response_id"),
-        semconv.REASONING_LEVEL: effort or _inside(body, "output_config", "effort"),
-        semconv.CONVERSATION: _inside(body, "conversation", "id") or body.get("conversation"),
+        semconv.PREVIOUS_RESPONSE: body.get("previous_response_id")
+        or inside(body, "thread", "previous_message_id"),
+        semconv.REASONING_LEVEL: effort or inside(body, "output_config", "effort"),
+        semconv.CONVERSATION: inside(body, "conversation", "id") or body.get("conversation"),
         semconv.OUTPUT_TYPE: _output_type(body),
     }
     return found | {name: text for name, text in texts.items() if isinstance(text, str)}
@@ -85,8 +87,8 @@ def _output_type(body: Json) -> str | None:
     """What kind of content is asked for, where the request says."""
     formats = (
         body.get("response_format"),
-        _inside(body, "text", "format"),
-        _inside(body, "output_config", "format"),
+        inside(body, "text", "format"),
+        inside(body, "output_config", "format"),
     )
     kinds = [
         kind for each in formats if isinstance(each, Mapping) and isinstance(kind := each.get("type"), str)
@@ -94,11 +96,6 @@ def _output_type(body: Json) -> str | None:
     if not kinds:
         return None
     return "json" if kinds[0].startswith("json") else kinds[0]
-
-
-def _inside(body: Json, name: str, inner: str) -> Any:
-    value = body.get(name)
-    return value.get(inner) if isinstance(value, Mapping) else None
 
 
 def _each(parts: list[Any], name: str) -> list[Any]:

@@ -147,7 +147,8 @@ def _content_at_end(kind: StepKind | None, end: StepEnd, log: StepLog) -> dict[s
         told[semconv.TOOL_RESULT if is_result else semconv.OUTPUT] = _json(end.output, log)
     if kind is StepKind.MODEL and (end.output is not NOT_GIVEN or end.raw):
         said = end.raw if end.output is NOT_GIVEN else end.output
-        told[semconv.OUTPUT_MESSAGES] = _json(wire_messages.said(said, end.finish_reason), log)
+        reason = end.finish_reason or ("error" if end.status in _FAILED else None)
+        told[semconv.OUTPUT_MESSAGES] = _json(wire_messages.said(said, reason), log)
     if end.raw is not None:
         told[semconv.RAW_OUTPUT] = _text(end.raw, log)
     if end.asked is not None:
