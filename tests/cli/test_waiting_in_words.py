@@ -8,9 +8,12 @@ import shlex
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+
+from tracekit.durable.next_commands import store_option
 
 AGENT = """
 import os, signal, sys, tracekit
@@ -42,6 +45,13 @@ if __name__ == "__main__":
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "agent.py").write_text(AGENT)
     return tmp_path
+
+
+@dataclass
+class Named:
+    """A store of which only the name counts."""
+
+    url: str
 
 
 def typed(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -111,3 +121,20 @@ def test_a_scope_whose_process_was_killed_waits_for_its_program(folder: Path) ->
     assert killed.returncode == -signal.SIGKILL
     stuck = typed(folder, "-m", "tracekit", "ls", "--stuck").stdout
     assert "no worker can enter its task_scope: run its program again" in stuck
+
+
+@pytest.mark.parametrize(
+    ("url", "environment", "option"),
+    [
+        ("postgresql://me@db/x", "postgresql://me:secret@db/x", ""),
+        ("postgresql://me@db/x", "postgresql://me:secret@db/y", " --store postgresql://me@db/x"),
+        ("sqlite:/a/b/../c/state.db", "sqlite:/a/c/state.db", ""),
+        ("sqlite:/a/c/state.db", "sqlite:/b/state.db", " --store sqlite:/a/c/state.db"),
+    ],
+)
+def test_a_store_that_the_environment_names_needs_no_option(
+    url: str, environment: str, option: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRACEKIT_STORE", environment)
+
+    assert store_option(Named(url)) == option  # type: ignore[arg-type]

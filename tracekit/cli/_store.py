@@ -6,7 +6,10 @@ import argparse
 import contextlib
 import math
 import os
+import re
+import shutil
 import sys
+import textwrap
 import unicodedata
 from collections.abc import Callable, Sequence
 from enum import StrEnum
@@ -15,6 +18,11 @@ from typing import Any, TextIO
 import orjson
 
 from tracekit.snapshot import readable, to_log
+
+_LEAST_COLUMN = 24
+"""Characters below which a column is too narrow to hold sentences."""
+
+_COMMAND = re.compile(r"\b(tracekit (review|resume|plan|ls|fork)|pip (un)?install|chmod) ")
 
 
 def add_store(parser: argparse.ArgumentParser, *, app: bool = False) -> None:
@@ -104,7 +112,19 @@ def print_table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     widths = [max(_width(row[column]) for row in texts) for column in range(len(head))]
     for row in texts:
         cells = [cell + " " * (width - _width(cell)) for cell, width in zip(row, widths, strict=True)]
-        print("  ".join(cells).rstrip())
+        print(_hung("  ".join(cells).rstrip(), sum(widths[:-1]) + 2 * len(widths) - 2))
+
+
+def _hung(line: str, indent: int) -> str:
+    """
+    *line* as a terminal shows it best: the end that does not fit goes on below the last column.
+
+    A pipe gets it whole, and so does a person where it holds a command, which is to be copied.
+    """
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    if _width(line) <= width or width - indent < _LEAST_COLUMN or _COMMAND.search(line):
+        return line
+    return textwrap.fill(line, width, subsequent_indent=" " * indent, break_on_hyphens=False)
 
 
 def visible(text: str) -> str:

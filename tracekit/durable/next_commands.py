@@ -21,7 +21,13 @@ def store_option(store: Store) -> str:
 
 def _is_at(store: Store, url: str) -> bool:
     kind, _, path = url.partition(":")
-    return store.url == (f"sqlite:{os.path.abspath(path)}" if kind == "sqlite" else url)
+    if kind == "sqlite":
+        return os.path.normpath(store.url.removeprefix("sqlite:")) == os.path.abspath(path)
+    if kind in ("postgresql", "postgres") and store.url.startswith(kind):
+        from tracekit.store.postgres_pool import without_password  # its driver is there: the store is open
+
+        return store.url == without_password(url)
+    return store.url == url
 
 
 def resume_command(store: Store, task_id: str) -> str:
