@@ -127,7 +127,7 @@ def test_the_metadata_tells_version_license_and_extras(metadata: Message) -> Non
 
     assert metadata["Version"] == tracekit.__version__
     assert metadata["License-Expression"] == "Apache-2.0"
-    assert {"analyzers", "tui", "postgres", "collect", "crypto", "all"} <= set(
+    assert {"analyzers", "tui", "postgres", "collect", "crypto", "spark", "all"} <= set(
         metadata.get_all("Provides-Extra", [])
     )
 
