@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -35,6 +36,9 @@ _LINE_LIMIT = 64 << 20
 _MOST_LOOKED_AT = 64 << 20
 """Bytes of a file in no known format that are looked at to say where it broke."""
 _LONGEST_LINE = 1 << 30
+_MANY_FILES = 32
+_SMALL_FILE_BYTES = 256 << 10
+"""Of files that are smaller on average, many are read faster by one thread than by several."""
 
 Tell = Callable[[Progress], None]
 
@@ -227,11 +231,19 @@ def load(con: duckdb.DuckDBPyConnection, paths: list[str], line_limit: int) -> N
     """Add the lines of *paths* to `lines`, all or none; raises `duckdb.Error` for a line that is no strict JSON object."""
     params = {"files": paths, "line_limit": line_limit}
     try:
-        con.execute(statement("lines"), params)
+        # With several threads each file is put in by itself, which takes 0.4 MB and 1.5 ms beside its lines.
+        with frugal.one_thread(con) if _are_many_and_small(paths) else nullcontext():
+            con.execute(statement("lines"), params)
     except duckdb.OutOfMemoryException:
         # Each thread has buffers of its own for lines of that length.
         with frugal.one_thread(con):
             con.execute(statement("lines"), params)
+
+
+def _are_many_and_small(paths: list[str]) -> bool:
+    if len(paths) < _MANY_FILES:
+        return False
+    return sum(Path(path).stat().st_size for path in paths) < _SMALL_FILE_BYTES * len(paths)
 
 
 def _next_row(con: duckdb.DuckDBPyConnection) -> int:
