@@ -93,6 +93,31 @@ def test_another_key_is_told_and_not_taken_for_damage(path: Path, read: Callable
     other.close()
 
 
+@pytest.mark.parametrize("kind", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_a_body_that_is_put_again_is_sealed_under_the_key_of_now(
+    kind: str, path: Path, request: pytest.FixtureRequest
+) -> None:
+    url = str(path) if kind == "sqlite" else request.getfixturevalue("postgres_url")
+    texts = [f"{SECRET.decode()} {kind} {number}" for number in range(2)]
+    before, now = open_store(url, sealer=Xor(7)), open_store(url, sealer=Xor(9))
+    lease = started(before)
+    before.commit(lease, [blob(texts[0], secret=True), blob(texts[1])], durable=True)
+
+    put = [blob(text, secret=True) for text in texts]
+    before.release(lease)
+    before.close()
+    now.commit(started(now, task_id="t2"), put, durable=True)
+    now.commit(started(now, task_id="t3"), [blob(texts[1])], durable=True)
+
+    assert now.blobs([each.hash for each in put]) == {each.hash: each.data for each in put}
+    now.close()
+    other = open_store(url, sealer=Xor(1))
+    for each in put:
+        with pytest.raises(TracekitError, match="the key"):
+            other.blobs([each.hash])
+    other.close()
+
+
 def test_a_secret_that_can_not_be_sealed_is_not_written_plain(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,10 +97,15 @@ GROUP BY task_id
 ORDER BY task_id;
 
 -- name: blob_put
--- a body; one that is there is only marked as used again, so that a sweep spares it
+-- a body; one that is there is marked as used again, so that a sweep spares it, and what comes sealed takes its place: it may
+-- lie there plain, or under a key that is gone when this task reads it
 INSERT INTO blob (hash, codec, data, refs, stored_ms, crc) VALUES (:hash, :codec, :data, :refs, :stored_ms, :crc)
-ON CONFLICT (hash) DO UPDATE SET stored_ms = excluded.stored_ms
-WHERE blob.stored_ms < excluded.stored_ms - 3600000;
+ON CONFLICT (hash) DO UPDATE SET stored_ms = excluded.stored_ms,
+  codec = CASE WHEN excluded.codec = 'sealed' THEN excluded.codec ELSE blob.codec END,
+  data = CASE WHEN excluded.codec = 'sealed' THEN excluded.data ELSE blob.data END,
+  refs = CASE WHEN excluded.codec = 'sealed' THEN excluded.refs ELSE blob.refs END,
+  crc = CASE WHEN excluded.codec = 'sealed' THEN excluded.crc ELSE blob.crc END
+WHERE blob.stored_ms < excluded.stored_ms - 3600000 OR excluded.codec = 'sealed';
 
 -- name: blobs_read
 -- bodies by hash
