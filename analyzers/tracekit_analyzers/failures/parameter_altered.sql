@@ -3,7 +3,7 @@ WITH texts AS (
   SELECT s.trace_id, s.step_id, coalesce(a.asked_step, s.step_id) AS asked_step, s.tool_name AS name, s.input AS received,
     TRY_CAST(coalesce(s.raw, a.asked_arguments) AS JSON) AS whole
   FROM steps s LEFT JOIN askers a ON a.trace_id = s.trace_id AND a.step_id = s.step_id
-  WHERE s.kind = 'tool' AND json_type(s.input) = 'OBJECT' AND starts_with(ltrim(coalesce(s.raw, a.asked_arguments)), '{')
+  WHERE s.kind = 'tool' AND is_object(s.input) AND starts_with(ltrim(coalesce(s.raw, a.asked_arguments)), '{')
     AND NOT wraps_word_for_word(coalesce(s.raw, a.asked_arguments), s.input::VARCHAR)
 ), unwrapped AS (
   -- Some agents write the whole call, `{"tool": ..., "args": {...}}`.
@@ -17,16 +17,18 @@ WITH texts AS (
   SELECT * FROM unwrapped
   WHERE asked::VARCHAR <> received::VARCHAR AND json(asked) <> json(received) AND list_has_any(json_keys(asked), json_keys(received))
 ), written AS (
-  SELECT p.trace_id, p.step_id, t.fullkey AS path, t.atom ->> '$' AS value, t.type
+  -- A name that stands twice has one path and two values, of which readers of JSON take the last.
+  SELECT p.trace_id, p.step_id, t.fullkey AS path, t.atom ->> '$' AS value, t.type,
+    count(*) OVER (PARTITION BY p.trace_id, p.step_id, t.fullkey) > 1 AS twice
   FROM pairs p, json_tree(p.asked) t WHERE t.atom IS NOT NULL AND t.type <> 'NULL'
 ), received AS (
   SELECT p.trace_id, p.step_id, t.fullkey AS path, t.atom ->> '$' AS value
   FROM pairs p, json_tree(p.received) t WHERE t.type NOT IN ('OBJECT', 'ARRAY')
 ), compared AS (
-  SELECT w.trace_id, w.step_id, w.path, w.value AS wrote, r.value AS got, r.path IS NULL AS lost
+  SELECT w.trace_id, w.step_id, w.path, w.value AS wrote, w.twice, r.value AS got, r.path IS NULL AS lost
   FROM written w LEFT JOIN received r ON r.trace_id = w.trace_id AND r.step_id = w.step_id AND r.path = w.path
 ), differing AS (
-  SELECT trace_id, step_id, path, wrote, got, lost FROM compared
+  SELECT trace_id, step_id, path, wrote, twice, got, lost FROM compared
   WHERE (lost AND wrote <> '')
     OR (wrote IS DISTINCT FROM got
         AND NOT coalesce(TRY_CAST(wrote AS DOUBLE) = TRY_CAST(got AS DOUBLE), false)
@@ -45,9 +47,10 @@ SELECT p.trace_id, p.step_id AS failed_step, p.step_id AS cause_step,
   'parameter.altered/' || CASE WHEN bool_and(m.lost) THEN 'lost' ELSE 'changed' END AS rule,
   p.name || CASE WHEN bool_and(m.lost) THEN ' did not receive ' || min(m.path) || ', which the model wrote as ' || min_by(m.wrote, m.path)
     ELSE ' received ' || coalesce(min_by(m.got, m.path) FILTER (NOT m.lost), 'null') || ' at ' || min(m.path) FILTER (NOT m.lost)
-      || ', the model wrote ' || min_by(m.wrote, m.path) FILTER (NOT m.lost) END AS message,
+      || CASE WHEN min_by(m.twice, m.path) FILTER (NOT m.lost) THEN ', which the model wrote twice, also as ' ELSE ', the model wrote ' END
+      || min_by(m.wrote, m.path) FILTER (NOT m.lost) END AS message,
   list(fact(CASE WHEN m.lost THEN p.asked_step ELSE p.step_id END,
-            'raw text says ' || left(m.wrote, 120) || ', the tool received ' || CASE WHEN m.lost THEN 'nothing' ELSE coalesce(left(m.got, 120), 'null') END,
+            'raw text says ' || CASE WHEN m.twice THEN 'it twice, also ' ELSE '' END || left(m.wrote, 120) || ', the tool received ' || CASE WHEN m.lost THEN 'nothing' ELSE coalesce(left(m.got, 120), 'null') END,
             replace(m.path, '$', '$.input'), coalesce(m.got, m.wrote)) ORDER BY m.path)[:8] AS evidence
 FROM pairs p JOIN marked m ON m.trace_id = p.trace_id AND m.step_id = p.step_id
 GROUP BY p.trace_id, p.step_id, p.name, p.asked_step
