@@ -115,7 +115,7 @@ class Tool(Generic[P, R]):
         self._schema = schema
         self._signature = inspect.signature(function)
         if self.is_async:
-            _mark_async(self, function)
+            mark_async(self, function)
 
     def __repr__(self) -> str:
         return f"<tool {self.name} effect={self.policy.effect.value}>"
@@ -214,18 +214,18 @@ class Tool(Generic[P, R]):
         return functools.partial(self.function, *args, **kwargs)
 
 
-def _mark_async(tool: Any, function: Any) -> None:
-    """Frameworks ask `inspect.iscoroutinefunction` before they await: let it say yes to *tool* as to its *function*."""
+def mark_async(stand_in: Any, function: Any) -> None:
+    """Frameworks ask `inspect.iscoroutinefunction` before they await: let it say yes to what stands for *function*."""
     if hasattr(inspect, "markcoroutinefunction"):
-        inspect.markcoroutinefunction(tool)
+        inspect.markcoroutinefunction(stand_in)
         return
     # Python 3.11 has no mark: it asks the code of whatever has the parts of a function
     while isinstance(function, functools.partial):
         function = function.func
     made = function if hasattr(function, "__code__") else function.__call__
     for part in ("__code__", "__defaults__", "__kwdefaults__"):
-        setattr(tool, part, getattr(made, part))
-    tool.__name__ = getattr(tool, "__name__", tool.name)
+        setattr(stand_in, part, getattr(made, part))
+    stand_in.__name__ = getattr(stand_in, "__name__", getattr(stand_in, "name", "call"))
 
 
 def accepted(function: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:

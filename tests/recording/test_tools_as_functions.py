@@ -123,3 +123,27 @@ async def test_a_generator_that_is_called_wrongly_leaves_no_step_open(steps: Any
         list(numbers(1, word="b"))  # type: ignore[call-arg]
 
     assert [step["status"] for step in steps() if step["status"] == "running"] == []
+
+
+class Desk:
+    @tracekit.step()
+    @classmethod
+    def open(cls, name: str) -> str:
+        return f"{cls.__name__} {name}"
+
+    @tracekit.step("shut")
+    @staticmethod
+    def shut(name: str) -> str:
+        return name
+
+
+def test_a_step_above_a_class_or_static_method_is_one_of_them(steps: Any) -> None:
+    assert (Desk.open("a"), Desk().open("b"), Desk.shut("c"), Desk().shut("d")) == (
+        "Desk a",
+        "Desk b",
+        "c",
+        "d",
+    )
+
+    assert [step["name"] for step in steps()] == ["Desk.open", "Desk.open", "shut", "shut"]
+    assert steps()[0]["input_snapshot"] == {"name": "a"}

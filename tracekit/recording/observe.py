@@ -99,6 +99,8 @@ class step:
         return recorder().begin(self._kind, name, **{"input": given, **self._fields})
 
     def _wrap(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        if isinstance(function, classmethod | staticmethod):
+            return type(function)(self._wrap(function.__func__))  # written above its decorator
         name = self._name or getattr(function, "__qualname__", None) or repr(function)
         if inspect.isasyncgenfunction(function):
             return self._async_generator(function, name)
