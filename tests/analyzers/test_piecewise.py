@@ -14,6 +14,12 @@ from tracekit_analyzers.model import BadLine, InputFile
 from tracekit_analyzers.reading import database, ingest, piecewise, scanning
 from tracekit_analyzers.reading.damage import Damage
 
+
+@pytest.fixture(autouse=True)
+def small_blocks_go_to_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(piecewise, "FEW_BYTES", 0)
+
+
 NAMED = "select * exclude (source), cast(source ->> '$.line' as bigint) as line from lines order by rowid"
 
 

@@ -15,6 +15,7 @@ from tests.analyzers.readers_help import Damage, input_file, read, steps
 from tests.analyzers.readers_samples import SAMPLES
 from tracekit_analyzers.model import Reader
 from tracekit_analyzers.readers import all_readers
+from tracekit_analyzers.reading import ingest
 from tracekit_analyzers.reading.registry import choose
 
 BY_NAME = {reader.name: reader for reader in all_readers()}
@@ -101,3 +102,20 @@ def test_no_reader_raises_on_rubbish(tmp_path: Path, reader: Reader, data: bytes
 
     reader.sniff(input_file(path))
     assert [r for r in reader.read(input_file(path), damage) if r["record"] == "step"] == []
+
+
+@pytest.mark.parametrize("levels", [300, 600, 950, 2_000, 100_000])
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_value_of_any_depth_is_kept_or_told_and_never_raises(
+    tmp_path: Path, name: str, levels: int
+) -> None:
+    reader, path = BY_NAME[name], tmp_path / "log"
+    for place in list(places(SAMPLES[name]))[::4]:
+        write(path, changed(SAMPLES[name], place, "@deep@"))
+        path.write_text(path.read_text().replace('"@deep@"', "[" * levels + "]" * levels))
+        for other in all_readers():
+            other.sniff(input_file(path))
+        found, damage = read(reader, path)
+        lines = [ingest.dumped(record, input_file(path), damage) for record in found]
+        assert lines or damage.found, place
+        assert all(isinstance(json.loads(line), dict) for line in lines), place

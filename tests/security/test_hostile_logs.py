@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.analyzers.readers_help import Damage, input_file
-from tracekit_analyzers.readers import _bounds, _source, _sqlite, native
+from tracekit_analyzers.readers import _bounds, _packed, _source, _sqlite, native
 from tracekit_analyzers.readers._zip import json_entries
 from tracekit_analyzers.reading import nesting
 from tracekit_analyzers.reading.damage import examine
@@ -150,7 +150,7 @@ def test_an_archive_that_bursts_is_cut_where_it_becomes_too_much(
     with gzip.open(path, "wb") as stream:
         stream.write(line() + line(step_id="2") + b" " * (64 << 20))
     damage = Damage()
-    with pytest.raises(_bounds.PackedTooWell, match="too_large"):
+    with pytest.raises(_packed.PackedTooWell, match="too_large"):
         list(native.repaired(input_file(path), damage))
     session = Session([path], diagnose=False)
     session.load()
@@ -167,7 +167,6 @@ def test_a_value_that_would_fill_the_memory_is_refused(
     with pytest.raises(ValueError, match="items"):
         _bounds.loads(b"[" + b"[]," * (_bounds.MOST_ITEMS // 2 + 1) + b"[]]", json.loads)
     monkeypatch.setattr(_bounds, "LONGEST_VALUE", 100)
-    monkeypatch.setattr(_source, "LONGEST_VALUE", 100)
     path = tmp_path / "long"
     path.write_bytes(b"[1]\n" + b"x" * 1000 + b"\n[2]\n")
     with path.open("rb") as stream:

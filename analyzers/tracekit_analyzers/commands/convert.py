@@ -50,6 +50,8 @@ def run(options: argparse.Namespace) -> int:
     print(
         f"wrote {outcome.written} {outcome.unit} to {out}; {outcome.bad} bad pieces left out", file=sys.stderr
     )
+    if outcome.left_out:
+        print(outcome.left_out, file=sys.stderr)
     return Exit.DAMAGE if outcome.bad else Exit.CLEAN
 
 

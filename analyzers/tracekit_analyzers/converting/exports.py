@@ -11,11 +11,12 @@ import orjson
 from tracekit.model import LOG_SCHEMA
 from tracekit_analyzers.converting import otlp_lines
 from tracekit_analyzers.engine import Engine
-from tracekit_analyzers.model import NativeRecord
+from tracekit_analyzers.model import InputFile, NativeRecord
 from tracekit_analyzers.reading import files, registry
 from tracekit_analyzers.reading.damage import Damage
 from tracekit_analyzers.reading.ingest import dumped, nothing_read
 from tracekit_analyzers.reading.workplace import Workplace
+from tracekit_analyzers.relations import statement
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Outcome:
     written: int
     unit: str
     bad: int
+    left_out: str = ""
+    """What the log had and the format has no place for, in words."""
 
 
 def native(job: Job) -> Outcome:
@@ -42,13 +45,13 @@ def native(job: Job) -> Outcome:
     written = 0
     with Workplace() as folder, job.target.open("wb", buffering=1 << 20) as out:
         out.write(orjson.dumps({"record": "process", "schema": LOG_SCHEMA, "event": "start"}) + b"\n")
-        for record in _records(job, Path(folder), damage):
-            out.write(dumped(record) + b"\n")
+        for file, record in _records(job, Path(folder), damage):
+            out.write(dumped(record, file, damage) + b"\n")
             written += 1
     return Outcome(written, "records", damage.bad_count)
 
 
-def _records(job: Job, folder: Path, damage: Damage) -> Iterator[NativeRecord]:
+def _records(job: Job, folder: Path, damage: Damage) -> Iterator[tuple[InputFile, NativeRecord]]:
     found = files.find(job.paths, folder)
     skipped = []
     for file in found:
@@ -61,7 +64,7 @@ def _records(job: Job, folder: Path, damage: Damage) -> Iterator[NativeRecord]:
             record["source"] = {
                 key: value for key, value in (record.get("source") or {}).items() if value is not None
             }
-            yield record
+            yield file, record
     if found and len(skipped) == len(found):
         raise nothing_read(found, skipped)
 
@@ -81,11 +84,15 @@ def parquet(job: Job) -> Outcome:
     """All steps as one Parquet file."""
     with Engine(job.paths, reader=job.reader, diagnose=False) as engine:
         engine.load()
-        target = str(job.target).replace("'", "''")
+        engine.con.execute(f"create temp table killed as {statement('killed_steps')}")
         engine.con.execute(
-            "copy (select * exclude (bucket, first_n, last_n) replace (started_at at time zone 'UTC' as started_at, "
-            "finished_at at time zone 'UTC' as finished_at) from log.steps order by trace_id, seq) "
-            f"to '{target}' (format parquet, compression zstd)"
+            statement("steps_as_parquet").replace("{target}", str(job.target).replace("'", "''"))
         )
-        row = engine.con.execute("select count(*) from log.steps").fetchone()
-        return Outcome(int(row[0]) if row else 0, "steps", engine.damage.bad_count)
+        steps, messages = engine.con.execute(
+            "select (select count(*) from log.steps), (select count(*) from log.message_lines)"
+        ).fetchall()[0]
+        left_out = (
+            f"{messages:,} messages are not in it, so that verdicts which rest on them are not found there; --format native "
+            "keeps them"
+        )
+        return Outcome(steps, "steps", engine.damage.bad_count, left_out if messages else "")

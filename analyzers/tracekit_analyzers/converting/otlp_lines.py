@@ -12,23 +12,28 @@ import orjson
 from tracekit.model import StepKind
 from tracekit.recording import semconv
 from tracekit_analyzers.asking.rows import context_names
+from tracekit_analyzers.relations import statement
 
 Row = dict[str, Any]
 _ERROR, _UNSET = 2, 0
 _INTERNAL, _CLIENT = 1, 3
 _KINDS = {str(kind): kind for kind in StepKind}
+KILLED = {"tracekit.ended_by": "killed"}
+"""Attribute of a step that was open when its process was killed: in the converted log nothing else tells of the process."""
 _STEPS = "select * from log.steps where trace_id = ? order by seq"
 
 
 def traces(con: duckdb.DuckDBPyConnection) -> Iterator[dict[str, Any]]:
     """One `TracesData` object for each trace, in the order of the log."""
+    killed = set(con.execute(statement("killed_steps")).fetchall())
     for trace_id, task_id in con.execute(
         "select trace_id, task_id from log.traces order by first_n"
     ).fetchall():
         cursor = con.cursor()
         found = cursor.execute(_STEPS, [trace_id])
         names = [column[0] for column in found.description or ()]
-        spans = [_span(dict(zip(names, row, strict=True)), con) for row in found.fetchall()]
+        steps = [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        spans = [_span(step, con, killed=(trace_id, step["step_id"]) in killed) for step in steps]
         resource = {"attributes": _attributes({"service.name": task_id or "agent"})}
         yield {
             "resourceSpans": [
@@ -37,7 +42,7 @@ def traces(con: duckdb.DuckDBPyConnection) -> Iterator[dict[str, Any]]:
         }
 
 
-def _span(step: Row, con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
+def _span(step: Row, con: duckdb.DuckDBPyConnection, *, killed: bool) -> dict[str, Any]:
     kind = _KINDS.get(step["kind"], StepKind.STEP)
     failed = step["status"] in ("error", "unknown")
     span = {
@@ -48,7 +53,7 @@ def _span(step: Row, con: duckdb.DuckDBPyConnection) -> dict[str, Any]:
         "kind": _CLIENT if kind is StepKind.MODEL else _INTERNAL,
         "startTimeUnixNano": _nanoseconds(step["started_at"]),
         "endTimeUnixNano": _nanoseconds(step["finished_at"]),
-        "attributes": _attributes(_told(step, kind) | _content(step, kind, con)),
+        "attributes": _attributes(_told(step, kind) | _content(step, kind, con) | (KILLED if killed else {})),
         "status": {"code": _ERROR, "message": step["error_message"] or ""} if failed else {"code": _UNSET},
     }
     return {name: value for name, value in span.items() if value is not None}

@@ -6,6 +6,8 @@ import struct
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tracekit_analyzers.readers._bounds import check_items
+
 _MAX_DEPTH = 200
 _NUMBERS = {
     0xCA: ">f",
@@ -36,7 +38,7 @@ def unpack(data: bytes) -> Any:
     An object of a Python class comes as `{"id": [module, name], "kwargs": ...}`, which is how LangChain's JSON names it.
 
     Raises:
-        ValueError: *data* is cut or no MessagePack.
+        ValueError: *data* is cut or no MessagePack, or would fill the memory.
     """
     reader = _Reader(data)
     try:
@@ -47,7 +49,7 @@ def unpack(data: bytes) -> Any:
 
 class _Reader:
     def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
+        self._data, self._at, self._items = data, 0, 0
 
     def _take(self, count: int) -> bytes:
         found = self._data[self._at : self._at + count]
@@ -95,9 +97,13 @@ class _Reader:
         raise ValueError(f"not MessagePack: byte {kind:#x} at {self._at - 1}")
 
     def _list(self, count: int, depth: int) -> list[Any]:
+        self._items += count
+        check_items(self._items)
         return [self.value(depth + 1) for _ in range(count)]
 
     def _map(self, count: int, depth: int) -> dict[str, Any]:
+        self._items += 2 * count
+        check_items(self._items)
         return {str(self.value(depth + 1)): self.value(depth + 1) for _ in range(count)}
 
     def _extension(self, size: int, depth: int) -> Any:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import codecs
-import gzip
 import json
 import re
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import lru_cache, wraps
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
-from tracekit_analyzers.readers._bounds import LONGEST_VALUE, Unpacked, bounded_lines, loads
-from tracekit_analyzers.reading.damage import examine
+from tracekit_analyzers.readers import _bounds
+from tracekit_analyzers.readers._bounds import LongLine, TooLarge, bounded_lines, loads
+from tracekit_analyzers.readers._packed import Unpacked, is_packed
+from tracekit_analyzers.reading.damage import examine, numbered
 
 _CHUNK_CHARACTERS = 1 << 20
 _AFTER_NUMBER = frozenset(",]} \t\r\n")
+_LONGEST_WORD = 12
+"""Characters before the end of a text in which what is wrong may be that it ends: `-Infinity`, half a `\\ud83e`."""
 _SPACE = re.compile(r"[\s\x00\ufeff]*")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
 
@@ -80,36 +83,60 @@ def open_bytes(file: InputFile) -> BinaryIO:
     raw = file.path.open("rb")
     magic = raw.read(4)
     raw.seek(0)
-    if magic[:2] == b"\x1f\x8b":
-        return Unpacked(gzip.GzipFile(fileobj=raw), raw).buffered()
-    if magic == b"\x28\xb5\x2f\xfd":
-        import zstandard
-
-        return Unpacked(zstandard.ZstdDecompressor().stream_reader(raw), raw).buffered()
-    return raw
+    return Unpacked(raw).buffered() if is_packed(magic) else raw
 
 
 def lines(file: InputFile, damage: DamageReport) -> Iterator[tuple[int, Any]]:
     """Number (1-based) and value of each record of a line file; records glued together or cut are rescued where certain."""
-    offset = 0
+    useless = 0
     with open_bytes(file) as stream:
-        for number, line in enumerate(bounded_lines(stream), start=1):
-            start, offset = offset, offset + len(line)
-            text = line.removeprefix(b"\xef\xbb\xbf").strip() if number == 1 else line.strip()
-            if not text:
-                continue
-            damage.counted(1)
+        for number, start, line in numbered(bounded_lines(stream)):
+            if reason := _bounds.useless(useless):
+                damage.bad(file=file.name, line=number, offset=start, reason=reason, data=line)
+                return
+            useless += 1
+            for value in _values(line, Place(file, number, start), damage):
+                useless = 0 if _is_of_use(value) else useless
+                yield number, value
+
+
+def _is_of_use(value: Any) -> bool:
+    """Whether a record may come of *value*."""
+    return isinstance(value, dict | list) and bool(value)
+
+
+class Place(NamedTuple):
+    """Where a line begins."""
+
+    file: InputFile
+    line: int
+    offset: int
+
+
+def _values(line: bytes, place: Place, damage: DamageReport) -> Sequence[Any]:
+    """The values of a line, of any kind where it holds one alone; what is wrong with it goes to *damage*."""
+    text = line.removeprefix(b"\xef\xbb\xbf") if place.line == 1 else line
+    text = text if isinstance(text, LongLine) else text.strip()
+    if not text:
+        return ()
+    damage.counted(1)
+    try:
+        return (loads(text, orjson.loads),)
+    except ValueError:
+        return tuple(_rescued(text, place, damage))
+
+
+def _rescued(text: bytes, place: Place, damage: DamageReport) -> Iterator[Any]:
+    for piece in examine(text):
+        reason = piece.reason
+        if piece.record is not None:
             try:
-                yield number, loads(text, orjson.loads)
-                continue
-            except orjson.JSONDecodeError:
-                pieces = examine(text)
-            for piece in pieces:
-                if piece.reason is not None:
-                    at, rest = start + piece.at, piece.head_of(text)
-                    damage.bad(file=file.name, line=number, offset=at, reason=piece.reason, data=rest)
-                if piece.record is not None:
-                    yield number, orjson.loads(piece.record)
+                yield orjson.loads(piece.record)
+            except orjson.JSONDecodeError as error:
+                reason = f"too_deep: {error}"  # what the query engine itself may still read
+        if reason is not None:
+            at, head = place.offset + piece.at, piece.head_of(text)
+            damage.bad(file=place.file.name, line=place.line, offset=at, reason=reason, data=head)
 
 
 class JsonStream:
@@ -121,6 +148,7 @@ class JsonStream:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._json = json.JSONDecoder()
         self._text, self._pos, self._before, self._done = "", 0, 0, False
+        self._useless = 0
 
     def __enter__(self) -> JsonStream:
         return self
@@ -132,11 +160,12 @@ class JsonStream:
         """Read on, at least doubling what is held, so that a long value is not parsed over and over."""
         if self._done:
             return False
-        held = self._text[self._pos :]
-        data = self._stream.read(max(_CHUNK_CHARACTERS, len(held)))
-        self._done = not data
         self._before += len(self._text[: self._pos].encode("utf-8", "surrogatepass"))
-        self._text, self._pos = held + self._decoder.decode(data, final=self._done), 0
+        self._text, self._pos = self._text[self._pos :], 0
+        held = len(self._text)
+        data = self._stream.read(max(_CHUNK_CHARACTERS, min(held, _bounds.longest_value() - held)))
+        self._done = not data
+        self._text += self._decoder.decode(data, final=self._done)
         return True
 
     def _peek(self) -> str:
@@ -150,8 +179,8 @@ class JsonStream:
         while True:
             try:
                 value, end = self._json.raw_decode(self._text, self._pos)
-            except (ValueError, RecursionError):
-                if len(self._text) - self._pos < LONGEST_VALUE and self._more():
+            except json.JSONDecodeError as error:
+                if self._is_cut(error) and self._more():
                     continue
                 raise
             # a number may go on in the next piece: `1` of `1e16`
@@ -159,7 +188,20 @@ class JsonStream:
             if not whole_text and self._more():
                 continue
             self._pos = end
+            self._damage.counted(1)
+            self._useless = 0 if _is_of_use(value) else self._useless + 1
             return value
+
+    def _is_cut(self, error: json.JSONDecodeError) -> bool:
+        """Whether the value may go on behind what is held; raises `TooLarge` for one that would fill the memory."""
+        if "Unterminated" not in error.msg and error.pos < len(self._text) - _LONGEST_WORD:
+            return False
+        held = len(self._text) - self._pos
+        if held >= _bounds.longest_value():
+            raise TooLarge(_bounds.too_long(held))
+        if held > _CHUNK_CHARACTERS:
+            _bounds.check_items(sum(self._text.count(mark, self._pos) for mark in ",[{"))
+        return True
 
     def _bad(self, reason: str) -> None:
         offset = self._before + len(self._text[: self._pos].encode("utf-8", "surrogatepass"))
@@ -167,10 +209,13 @@ class JsonStream:
         self._damage.bad(file=self._file.name, line=None, offset=offset, reason=reason, data=rest)
 
     def _next_object(self) -> bool:
-        """Go to the next object that begins a line; False when there is none. All is read by then: `_value` tried."""
-        start = self._text.find("\n{", self._pos)
+        """Go to the next object that begins a line; False when there is none."""
+        while (start := self._text.find("\n{", self._pos)) < 0:
+            self._pos = max(self._pos, len(self._text) - 1)
+            if not self._more():
+                return False
         self._pos = start + 1
-        return start >= 0
+        return True
 
     def items(self) -> Iterator[Any]:
         """Elements of each top-level list, and each other top-level value; what is no JSON is told and passed over."""
@@ -183,12 +228,13 @@ class JsonStream:
             try:
                 value = self._value()
             except (ValueError, RecursionError) as error:
-                self._bad(f"not_json: {error}")
+                self._bad(_bounds.reason("not_json", error))
                 if not self._next_object():
                     return
                 continue
-            self._damage.counted(1)
             yield value
+            if self._is_of_no_use():
+                return
 
     def _elements(self) -> Generator[Any, None, bool]:
         while (mark := self._peek()) != "]":
@@ -201,12 +247,19 @@ class JsonStream:
             try:
                 value = self._value()
             except (ValueError, RecursionError) as error:
-                self._bad(f"cut: {error}")
+                self._bad(_bounds.reason("cut", error))
                 return False
-            self._damage.counted(1)
             yield value
+            if self._is_of_no_use():
+                return False
         self._pos += 1
         return True
+
+    def _is_of_no_use(self) -> bool:
+        """Whether so many values in a row held no record that the rest is left; this is told."""
+        if reason := _bounds.useless(self._useless):
+            self._bad(reason)
+        return bool(reason)
 
 
 def items(file: InputFile, damage: DamageReport) -> Iterator[Any]:
@@ -218,7 +271,7 @@ def items(file: InputFile, damage: DamageReport) -> Iterator[Any]:
 def whole(file: InputFile, damage: DamageReport) -> Any:
     """The file's one JSON value; None, with the damage told, when it is not JSON."""
     with open_bytes(file) as stream:
-        data = stream.read(LONGEST_VALUE + 1)
+        data = stream.read(_bounds.longest_value() + 1)
     damage.counted(1)
     try:
         return loads(data, lambda given: json.loads(given.decode("utf-8-sig", "replace")))
@@ -227,7 +280,7 @@ def whole(file: InputFile, damage: DamageReport) -> Any:
             file=file.name,
             line=None,
             offset=getattr(error, "pos", 0),
-            reason=f"not_json: {error}",
+            reason=_bounds.reason("not_json", error),
             data=data[:200],
         )
         return None

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from tracekit_analyzers.model import InputFile
-from tracekit_analyzers.readers._bounds import LONGEST_VALUE
+from tracekit_analyzers.readers import _bounds
 from tracekit_analyzers.reading.workplace import Workplace
 
 _MAGIC = b"SQLite format 3\x00"
@@ -41,7 +41,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
             # What a file of a stranger says of its own tables is not run, and no value of it fills the memory.
             for guard in ("trusted_schema = off", "query_only = on", "cell_size_check = on"):
                 con.execute(f"pragma {guard}")
-            con.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+            con.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, min(_bounds.longest_value(), (1 << 31) - 1))
             yield con
 
 

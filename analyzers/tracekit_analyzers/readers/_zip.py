@@ -8,9 +8,9 @@ from typing import Any
 from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from tracekit_analyzers.model import DamageReport, InputFile
-from tracekit_analyzers.readers._bounds import LONGEST_VALUE, MOST_TIMES, loads
+from tracekit_analyzers.readers import _bounds
+from tracekit_analyzers.readers._bounds import loads
 
-_MAX_ENTRY_BYTES = LONGEST_VALUE
 _MAX_TOTAL_BYTES = 8 << 30
 _SMALL_BYTES = 16 << 20
 """Entries up to this size may have any ratio."""
@@ -41,24 +41,29 @@ def json_entries(
             try:
                 yield entry.filename, loads(_bytes(archive, entry), json.loads)
             except (ValueError, RecursionError, BadZipFile, NotImplementedError, OSError, EOFError) as error:
-                reason = f"not_json {entry.filename}: {error}"
+                reason = _bounds.reason(f"not_json {entry.filename}", error)
                 damage.bad(
                     file=file.name, line=None, offset=entry.header_offset, reason=reason, data=entry.filename
                 )
 
 
 def _refused(entry: ZipInfo, total_bytes: int) -> str | None:
-    if entry.file_size > _MAX_ENTRY_BYTES or total_bytes > _MAX_TOTAL_BYTES:
-        return f"too_large {entry.filename}: {entry.file_size} bytes unpacked"
-    if entry.file_size > _SMALL_BYTES and entry.file_size > MOST_TIMES * max(entry.compress_size, 1):
-        return f"too_large {entry.filename}: unpacks to more than {MOST_TIMES} times its size"
-    return None
+    size, most = entry.file_size, _bounds.longest_value()
+    if size > most:
+        said = f"{size:,} bytes unpacked, of {most:,} that are taken"
+    elif total_bytes > _MAX_TOTAL_BYTES * _bounds.times():
+        said = f"with it {total_bytes:,} bytes unpacked, of {_MAX_TOTAL_BYTES * _bounds.times():,} that are taken"
+    elif size > _SMALL_BYTES and size > _bounds.most_times() * max(entry.compress_size, 1):
+        said = f"{entry.compress_size:,} bytes that unpack to {size:,}, of {_bounds.most_times()} times as many that are taken"
+    else:
+        return None
+    return f"too_large {entry.filename}: {said}; {_bounds.how_to_raise()}"
 
 
 def _bytes(archive: ZipFile, entry: ZipInfo) -> bytes:
     """The entry's bytes; an entry that is longer than its header says is refused, whatever the header says."""
     with archive.open(entry) as stream:
-        data = stream.read(min(entry.file_size, _MAX_ENTRY_BYTES) + 1)
+        data = stream.read(min(entry.file_size, _bounds.longest_value()) + 1)
     if len(data) > entry.file_size:
         raise ValueError("longer than its header says")
     return data

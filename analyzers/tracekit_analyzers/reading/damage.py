@@ -11,7 +11,9 @@ from typing import Any
 
 import orjson
 
+from tracekit.snapshot import marker
 from tracekit_analyzers.model import BadLine
+from tracekit_analyzers.readers._bounds import LongLine, TooLarge, loads, size_of, too_long
 
 MAX_LISTED = 10_000
 """Bad pieces kept with their place; more are counted only, so that a ruined file does not fill the memory."""
@@ -21,11 +23,17 @@ _SHOWN_BYTES = 400
 _DEEPEST = 5_000
 """Brackets in a row that the query engine still takes apart safely."""
 
+_DEEPEST_WRITTEN = 400
+"""Levels of a value that `json` writes, of whatever stack it is called."""
+
 _FEW_KEYS = 100
 """Looking for each key by itself is faster for so many."""
 
 _MOST_TEARS = 100
-"""Places of one line at which a torn record is looked for: each try may read to the end of the line."""
+_MOST_TORN_CHARACTERS = 256 << 20
+"""Places of one line at which a torn record is looked for, and what is read for it: each try may go to the end of the line."""
+_MOST_GLUED = 1_000_000
+"""Records that are taken out of one line."""
 
 
 class Damage:
@@ -41,6 +49,9 @@ class Damage:
 
     def bad(self, *, file: str, line: int | None, offset: int | None, reason: str, data: bytes | str) -> None:
         """Record a bad piece; never raises."""
+        if self.bad_count >= MAX_LISTED:
+            self.bad_count += 1
+            return
         self._list(BadLine(file, line, offset, reason, visible_head(data)))
 
     def lost_lines(
@@ -112,13 +123,17 @@ class Piece:
 
 def examine(line: bytes) -> list[Piece]:
     """What *line* (one line of a JSON Lines file, with or without its end) holds; empty for a blank line."""
+    if isinstance(line, LongLine):
+        return [Piece(None, too_long(line.size, "a line"))]
     text = line.strip(b" \t\r\n")
     if not text:
         return []
     try:
-        value = orjson.loads(text)
+        value = loads(text, orjson.loads)
     except orjson.JSONDecodeError:
         return _rescue(text)
+    except TooLarge as error:
+        return [Piece(None, str(error))]
     if not isinstance(value, dict):
         return [Piece(None, f"not_object: the line is a JSON {_json_kind(value)}")]
     twice = _repeated_key(text, value)
@@ -194,6 +209,9 @@ def _by_documents(raw: bytes, text: str) -> list[Piece]:
             _marked([piece], "glued: it stands behind another record in its line") if pieces else [piece]
         )
         position = end
+        if len(pieces) >= _MOST_GLUED:
+            pieces.append(Piece(None, f"too_large: more than {_MOST_GLUED:,} records are glued together", at))
+            break
         while position < len(text) and text[position] in " \t\r":
             position += 1
     return pieces
@@ -203,20 +221,30 @@ def _kept(value: Any, at: int) -> Piece:
     if not isinstance(value, dict):
         return Piece(None, f"not_object: a JSON {_json_kind(value)}", at)
     notes: list[str] = []
-    record = json.dumps(_strict(value, notes), ensure_ascii=False).encode("utf-8")
+    record = json.dumps(strict(value, notes), ensure_ascii=False).encode("utf-8")
     return Piece(record, notes[0] if notes else None, at)
 
 
-def _strict(value: Any, notes: list[str]) -> Any:
-    """*value* with what strict JSON does not have made visible; each kind is noted."""
+def strict(value: Any, notes: list[str], depth: int = 0) -> Any:
+    """*value* with what strict JSON does not have, or Python can't write, made visible; each kind is noted."""
+    if isinstance(value, dict | list | tuple) and depth >= _DEEPEST_WRITTEN:
+        notes.append(f"too_deep: more than {_DEEPEST_WRITTEN} levels of nesting; a marker stands for them")
+        return marker("too_deep")
+    # Loops, as a comprehension would take a second frame of the stack for each level.
     if isinstance(value, dict):
-        return {_strict(key, notes): _strict(item, notes) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_strict(item, notes) for item in value]
+        found = {}
+        for key, item in value.items():
+            found[strict(key, notes)] = strict(item, notes, depth + 1)
+        return found
+    if isinstance(value, list | tuple):
+        items = []
+        for item in value:
+            items.append(strict(item, notes, depth + 1))
+        return items
     if isinstance(value, float) and not math.isfinite(value):
         name = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         notes.append(f"not_finite: {name} is not JSON; kept as a marker")
-        return {"$tk": {"type": "float", "value": name}}
+        return marker("float", value=name)
     if isinstance(value, str) and not _encodable(value):
         notes.append("lone_surrogate: half of a character was made visible")
         return value.encode("utf-8", "backslashreplace").decode("utf-8")
@@ -230,9 +258,9 @@ def _encodable(text: str) -> bool:
 def _torn(text: str, start: int, at: int, error: ValueError) -> list[Piece]:
     """The pieces of a text whose front is no whole document: a record may begin again behind the tear."""
     for mark in ('{"record"', '{"trace_id"', '{"schema"'):
-        again, tries = text.find(mark, start + 1), 0
-        while again != -1 and tries < _MOST_TEARS:
-            tries += 1
+        again, tries, looked_at = text.find(mark, start + 1), 0, 0
+        while again != -1 and tries < _MOST_TEARS and looked_at < _MOST_TORN_CHARACTERS:
+            tries, looked_at = tries + 1, looked_at + len(text) - again
             rescued = _whole(text[again:])
             if rescued is not None:
                 offset = at + len(text[start:again].encode("utf-8"))
@@ -266,9 +294,11 @@ def _deep(raw: bytes) -> Piece:
         if byte in b"[{":
             depth += 1
             deepest = max(deepest, depth)
+            if deepest > _DEEPEST:
+                return Piece(None, f"too_deep: more than {_DEEPEST:,} levels of nesting")
         elif byte in b"]}":
             depth -= 1
-    if deepest > _DEEPEST or depth != 0 or not raw.startswith(b"{"):
+    if depth != 0 or not raw.startswith(b"{"):
         return Piece(None, f"too_deep: {deepest} levels of nesting")
     return Piece(raw)
 
@@ -294,4 +324,4 @@ def numbered(lines: Iterator[bytes]) -> Iterator[tuple[int, int, bytes]]:
     offset = 0
     for number, line in enumerate(lines, start=1):
         yield number, offset, line
-        offset += len(line)
+        offset += size_of(line)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import glob
 import shutil
 import sys
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
 from tracekit.errors import TracekitError
 from tracekit_analyzers.model import InputFile
+from tracekit_analyzers.readers._packed import beginning, is_packed
 from tracekit_analyzers.reading import parquet
 
 HEAD_BYTES = 64 * 1024
-_GZIP_HEAD_BYTES = 1 << 20
+_PACKED_HEAD_BYTES = 1 << 20
 STDIN = "-"
-_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _NEVER = (".db-wal", ".db-shm", ".tmp", ".md", ".lock", ".tracekit-index")
 _FOLDERS_OF_A_HOME = frozenset(("blobs", "recoveries"))
 
@@ -125,18 +125,44 @@ def _plain(path: Path, spool: Path) -> Path:
 
 def _opened(path: Path, name: str) -> InputFile:
     try:
-        return InputFile(path, name, head(path))
+        path.open("rb").close()
     except OSError as error:
-        raise TracekitError(
-            "input.unreadable", f"expected to read {name}, but: {error.strerror or error}"
-        ) from error
+        raise _unreadable(name, error) from error
+    return _Waiting(path, name, b"")
+
+
+def _unreadable(name: str, error: OSError) -> TracekitError:
+    return TracekitError("input.unreadable", f"expected to read {name}, but: {error.strerror or error}")
+
+
+class _Waiting(InputFile):
+    """A file whose first bytes are read when they are asked for: those of 100,000 files would fill the memory."""
+
+    __slots__ = ()
+
+    @property
+    def head(self) -> bytes:
+        """First 64 KiB, after unpacking."""
+        try:
+            stat = self.path.stat()
+            return _head_as_of(self.path, stat.st_size, stat.st_mtime_ns)
+        except OSError as error:
+            raise _unreadable(self.name, error) from error
+
+    @head.setter
+    def head(self, _: bytes) -> None:
+        """Nothing is kept."""
+
+
+@lru_cache(maxsize=32)
+def _head_as_of(path: Path, _size: int, _changed_ns: int) -> bytes:
+    return head(path)
 
 
 def packed(path: Path) -> bool:
     """Whether the file is gzip or zstandard by its first bytes."""
     with path.open("rb") as stream:
-        magic = stream.read(4)
-    return magic[:2] == _GZIP or magic == _ZSTD
+        return is_packed(stream.read(4))
 
 
 def head(path: Path) -> bytes:
@@ -149,38 +175,6 @@ def unpacked_head(stream: BinaryIO) -> bytes:
     """First 64 KiB of *stream*, which stands at its beginning and can go back there, unpacked."""
     magic = stream.read(4)
     stream.seek(0)
-    try:
-        if magic[:2] == _GZIP:
-            return _first_of_gzip(stream)
-        if magic == _ZSTD:
-            import zstandard
-
-            return zstandard.ZstdDecompressor().stream_reader(stream).read(HEAD_BYTES)
-    except zstandard_error():
-        return b""
+    if is_packed(magic):
+        return beginning(stream, HEAD_BYTES, packed_bytes=_PACKED_HEAD_BYTES)
     return stream.read(HEAD_BYTES)
-
-
-def _first_of_gzip(stream: BinaryIO) -> bytes:
-    """
-    First 64 KiB of the first members of a gzip *stream*, from its first megabyte.
-
-    `GzipFile` passes over zeros behind a member, however many gigabytes of them there are.
-    """
-    packed_bytes = stream.read(_GZIP_HEAD_BYTES)
-    found = bytearray()
-    while packed_bytes[:2] == _GZIP and len(found) < HEAD_BYTES:
-        member = zlib.decompressobj(wbits=31)
-        try:
-            found += member.decompress(packed_bytes, HEAD_BYTES - len(found))
-        except zlib.error:
-            break
-        packed_bytes = member.unused_data.lstrip(b"\0")
-    return bytes(found)
-
-
-def zstandard_error() -> type[Exception]:
-    """The error that the zstandard package raises for a broken archive."""
-    import zstandard
-
-    return zstandard.ZstdError

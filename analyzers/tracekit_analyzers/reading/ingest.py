@@ -8,21 +8,21 @@ formats through their reader; both write clean native lines into a spool that th
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import duckdb
 import orjson
 
 from tracekit.errors import TracekitError
-from tracekit_analyzers.model import InputFile, NativeRecord, Reader
+from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord, Reader
+from tracekit_analyzers.readers._source import open_bytes
 from tracekit_analyzers.reading import lost, registry
-from tracekit_analyzers.reading.damage import Damage, with_source
-from tracekit_analyzers.reading.files import packed, zstandard_error
-from tracekit_analyzers.reading.piecewise import Block, Piecewise
+from tracekit_analyzers.reading.damage import Damage, strict, with_source
+from tracekit_analyzers.reading.files import packed
+from tracekit_analyzers.reading.piecewise import FEW_BYTES, Block, Piecewise
 from tracekit_analyzers.reading.scanning import line_count
 from tracekit_analyzers.relations import frugal, statement
 from tracekit_analyzers.views import Progress
@@ -39,6 +39,8 @@ _LONGEST_LINE = 1 << 30
 _MANY_FILES = 32
 _SMALL_FILE_BYTES = 256 << 10
 """Of files that are smaller on average, many are read faster by one thread than by several."""
+_GROUPS = 16
+"""Into so many parts files are put of which the engine refuses one."""
 
 Tell = Callable[[Progress], None]
 
@@ -69,7 +71,8 @@ class Ingest:
             clean = []
             if reader is None:
                 self.skipped.append(file.name)
-                _tell_broken(file, self._damage)
+                with _broken_archives(file, self._damage):
+                    _tell_broken(file, self._damage)
             elif reader.name == registry.NATIVE:
                 self._repair(file)
             else:
@@ -87,13 +90,26 @@ class Ingest:
         """Native files, by the engine; each one that it refuses, or whose lines it counts otherwise, by Python."""
         if not files:
             return
-        self._spool.flush()
-        if not self._by_engine(files):
+        if sum(file.path.stat().st_size for file in files) <= FEW_BYTES and not self._spool.is_empty:
+            # Between files that go through Python anyway.
             for file in files:
-                if len(files) == 1 or not self._by_engine([file]):
-                    self._repair(file)
+                self._repair(file)
+        else:
+            self._spool.flush()
+            self._add_group(files)
         for file in files:
             self._read(file)
+
+    def _add_group(self, files: list[InputFile]) -> None:
+        """The same of files of which the engine may refuse some: these are found in few tries, however many there are."""
+        if self._by_engine(files):
+            return
+        if len(files) == 1:
+            self._repair(files[0])
+            return
+        count = -(-len(files) // _GROUPS)
+        for start in range(0, len(files), count):
+            self._add_group(files[start : start + count])
 
     def _by_engine(self, files: list[InputFile]) -> bool:
         """Whether the engine read all *files*; if not, nothing of them was kept."""
@@ -121,14 +137,20 @@ class Ingest:
                     "update log.files set first_n = first_n - ? where file = ?",
                     [file.first_line, str(file.path)],
                 )
-        for path, name in names.items():
-            if path != name:
-                self._con.execute(
-                    "update lines set file = ? where file = ? and rowid >= ?", [name, path, base]
-                )
-                self._con.execute("update log.files set file = ? where file = ?", [name, path])
+        self._rename({path: name for path, name in names.items() if path != name}, base)
         self._damage.counted(sum(counts.values()))
         return True
+
+    def _rename(self, names: dict[str, str], base: int) -> None:
+        """Call the files of rows from *base* on, which are known by their paths, by the names that reports show."""
+        if not names:
+            return
+        told = "(select unnest(?::varchar[]) as path, unnest(?::varchar[]) as name) as told where file = path"
+        both = [list(names), list(names.values())]
+        self._con.execute(
+            f"update lines set file = told.name from {told} and lines.rowid >= ?", [*both, base]
+        )
+        self._con.execute(f"update log.files set file = told.name from {told}", both)
 
     def _loaded(self, paths: list[str]) -> bool:
         for limit in (_USUAL_LINE, _LINE_LIMIT):
@@ -175,7 +197,7 @@ class Ingest:
         with _broken_archives(file, self._damage):
             for record in reader.read(file, self._damage):
                 record["source"] = {**(record.get("source") or {}), "file": file.name}
-                self._spool.write(dumped(record))
+                self._spool.write(dumped(record, file, self._damage))
 
 
 class _Spool:
@@ -185,6 +207,10 @@ class _Spool:
         self._con, self._path = con, path
         self._stream: BinaryIO | None = None
         self._bytes = self._longest = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return self._stream is None
 
     def write(self, line: bytes) -> None:
         if self._stream is None:
@@ -216,8 +242,10 @@ class _broken_archives:
         return None
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> bool:
-        if isinstance(error, EOFError | zlib.error | OSError | zstandard_error()):
-            self._damage.bad(file=self._file.name, line=None, offset=None, reason=f"cut: {error}", data=b"")
+        if isinstance(error, OSError):
+            said = str(error)
+            reason = said if said.startswith("too_large") else f"cut: {said}"
+            self._damage.bad(file=self._file.name, line=None, offset=None, reason=reason, data=b"")
             return True
         return False
 
@@ -251,33 +279,29 @@ def _next_row(con: duckdb.DuckDBPyConnection) -> int:
     return int(row[0]) if row else 0
 
 
-def dumped(record: NativeRecord) -> bytes:
-    """*record* as one JSON line; what JSON does not have is made visible."""
+def dumped(record: NativeRecord, file: InputFile, damage: DamageReport) -> bytes:
+    """*record* as one JSON line; what JSON does not have is made visible, what is nested too deep is told."""
     try:
         return orjson.dumps(record, option=orjson.OPT_NON_STR_KEYS)
     except (TypeError, ValueError):
-        text = json.dumps(_finite(record), ensure_ascii=False, default=str)
-        return (
-            text.encode("utf-8", "backslashreplace")
-            .replace(b"\\udc", b"\\\\udc")
-            .replace(b"\\ud8", b"\\\\ud8")
-        )
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(key): _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, str):
-        return value.encode("utf-8", "backslashreplace").decode("utf-8")
-    if isinstance(value, float) and value != value:
-        return {"$tk": {"type": "float", "value": "NaN"}}
-    return value
+        notes: list[str] = []
+        line = json.dumps(strict(record, notes), ensure_ascii=False, default=str).encode()
+    reason = next((note for note in notes if note.startswith("too_deep")), None)
+    if reason is not None:
+        number = record["source"].get("line")
+        damage.bad(file=file.name, line=number, offset=None, reason=reason, data=line)
+    return line
 
 
 def _tell_broken(file: InputFile, damage: Damage) -> None:
-    """A file that calls itself JSON, is in no known format, and is no JSON either: its format broke before it could be known."""
+    """
+    A file that calls itself JSON, is in no known format, and is no JSON either: its format broke before it could be known.
+
+    Raises what an archive raises that breaks so early.
+    """
+    if not file.head and packed(file.path):
+        with open_bytes(file) as stream:
+            stream.read(1)
     if not file.name.lower().endswith(".json") or file.path.stat().st_size > _MOST_LOOKED_AT:
         return
     data = file.path.read_bytes()

@@ -8,6 +8,7 @@ from dataclasses import replace
 import duckdb
 
 from tracekit_analyzers.model import Diagnosis, Evidence, InputFile
+from tracekit_analyzers.readers._bounds import bounded_lines
 from tracekit_analyzers.readers._source import open_bytes
 from tracekit_analyzers.reading.damage import Damage, numbered
 from tracekit_analyzers.relations import statement
@@ -43,7 +44,7 @@ def _places(file: InputFile, lines: set[int]) -> dict[int, tuple[int, bytes]]:
     found: dict[int, tuple[int, bytes]] = {}
     last = max(lines)
     with open_bytes(file) as stream:
-        for number, offset, line in numbered(iter(stream)):
+        for number, offset, line in numbered(bounded_lines(stream)):
             # In a converted log the number is that of the original, where another line stands here.
             if number + file.first_line in lines and b'"drops"' in line:
                 found[number + file.first_line] = (offset + file.first_byte, line)

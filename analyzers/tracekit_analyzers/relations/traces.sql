@@ -12,7 +12,7 @@ with attempts as (
     bool_or(alive and attempt = last_attempt) as alive
   from (
     select s.trace_id, s.attempt, a.last_attempt, p.process_id is not null and p.alive as alive,
-      p.process_id is not null and p.exited_at is null and not p.alive as lost
+      (p.process_id is not null and p.exited_at is null and not p.alive) or coalesce(s.attributes ->> '$."tracekit.ended_by"' = 'killed', false) as lost
     from log.steps s join attempts a using (trace_id) left join processes p using (process_id) where s.status = 'running'
   ) group by trace_id
 ), tops as (
