@@ -43,6 +43,7 @@ class Shell:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        folder.mkdir(exist_ok=True)
         (folder / "agent.py").write_text(AGENT)
 
     def run(self, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
@@ -163,6 +164,22 @@ def test_a_worker_runs_what_was_submitted(shell: Shell) -> None:
     assert worker.stdout.split("\t")[:2] == ["w", "done"]
     assert shell.run("prune", "--older-than-days", "0").returncode == 0
     assert "ok" in shell.run("doctor").stdout
+
+
+def test_a_worker_says_which_tasks_wait_that_it_does_not_declare(shell: Shell) -> None:
+    there = Shell(shell.folder / "elsewhere")
+    agent = (there.folder / "agent.py").read_text()
+    (there.folder / "agent.py").write_text(
+        agent.replace('print(refund.start(5, task_id="t"))', "refund.submit(5)")
+    )
+    subprocess.run([sys.executable, "elsewhere/agent.py"], cwd=shell.folder, check=True, timeout=60)
+
+    worker = shell.run("worker", "--app", "agent.py", "--until-idle")
+    right = shell.run("worker", "--app", "elsewhere/agent.py", "--until-idle")
+
+    told = f"1 task of {there.folder / 'agent.py'}:refund waiting, which agent.py does not declare; a script goes by its path"
+    assert (worker.stdout, told in worker.stderr) == ("", True), worker.stderr
+    assert (right.stdout.split("\t")[1], "waiting" in right.stderr) == ("done", False), right.stderr
 
 
 def test_going_back_to_a_step_shows_what_was_done_since_and_asks(shell: Shell) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from tracekit.cli._store import above_zero, add_store, say, tell, visible
+from tracekit.cli._store import above_zero, add_store, counted, say, tell, visible
 from tracekit.cli.command import Command, Exit
+from tracekit.modules import is_script
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -25,6 +26,15 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     add_store(parser)
 
 
+def _strange(function: str, waiting: int, app: str) -> str:
+    where = (
+        "; a script goes by its path: run it as a module (`python -m NAME`), or keep it at one path on all machines"
+        if is_script(function.rpartition(":")[0])
+        else ""
+    )
+    return f"tracekit: {counted(waiting, 'task')} of {function} waiting, which {app} does not declare{where}"
+
+
 def _run(options: argparse.Namespace) -> int:
     import tracekit
     from tracekit.durable.worker import Worker, stop_on_signals
@@ -36,6 +46,7 @@ def _run(options: argparse.Namespace) -> int:
         poll_s=options.poll_s,
         lease_s=options.lease_s,
         away=lambda error: say(f"tracekit: waiting for the store: {error}"),
+        strange=lambda function, waiting: say(visible(_strange(function, waiting, options.app))),
     )
     stop_on_signals(worker)
     if name := worker.enter():

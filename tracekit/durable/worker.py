@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import FrameType
@@ -11,12 +12,14 @@ from typing import Any, TypeVar
 
 from tracekit.durable.errors_stored import safe_text
 from tracekit.durable.finding import find_task, known_names, load_app
+from tracekit.durable.ids import SCOPE_FUNCTION
 from tracekit.durable.life import OWN_ENDINGS
 from tracekit.durable.owning import LEASE_S, Ownership, ownership
 from tracekit.durable.session import Session
 from tracekit.durable.task import Task
 from tracekit.durable.unopened import lay_aside
 from tracekit.errors import Divergence, LeaseLost, RequiresReview, TracekitError
+from tracekit.model import TaskStatus
 from tracekit.store.rows import Lease
 
 T = TypeVar("T")
@@ -49,11 +52,13 @@ class Worker:
         poll_s: float = 0.5,
         lease_s: float = LEASE_S,
         away: Callable[[TracekitError], None] = lambda error: None,
+        strange: Callable[[str, int], None] = lambda function, waiting: None,
     ) -> None:
         """
         Args:
             lease_s: How long other machines wait for this worker after it was last heard of.
             away: Told why, each time that the store can't be worked with.
+            strange: Told once, when nothing is left to take, each function that is not declared here and how many tasks wait for it.
         """
         if app is not None:
             load_app(app)
@@ -61,6 +66,7 @@ class Worker:
         self.lease_s = lease_s
         self._store = store
         self._away = away
+        self._strange = strange
         self._stop = threading.Event()
 
     @property
@@ -80,14 +86,27 @@ class Worker:
 
     def run(self, *, told: Callable[[Outcome], None], until_idle: bool = False) -> None:
         """Run tasks until `stop`; with *until_idle* until none waits."""
+        looked = False
         while not self._stop.is_set():
             outcome = self._patiently(self.run_one)
             if outcome is not None:
                 told(outcome)
-            elif until_idle:
+                continue
+            if not looked:
+                looked = True
+                self._patiently(self._tell_strange)
+            if until_idle:
                 return
-            else:
-                self._stop.wait(self.poll_s)
+            self._stop.wait(self.poll_s)
+
+    def _tell_strange(self) -> None:
+        """A task of another module, or of a script at another path, would wait for ever without a word."""
+        known = {*known_names(), SCOPE_FUNCTION}
+        # A damaged row is told by `ls`; a worker passes over it.
+        queued = self.owner.store.tasks(status=[TaskStatus.QUEUED], damaged=lambda error: None)
+        for function, waiting in Counter(row.function for row in queued).items():
+            if function not in known:
+                self._strange(function, waiting)
 
     def _patiently(self, work: Callable[[], T]) -> T | None:
         """What *work* gives, done again while the store is away; None when told to stop meanwhile."""
