@@ -44,6 +44,11 @@ create or replace macro plain(value, type) as case
 create or replace macro id_like_words(said) as list_distinct(regexp_extract_all(said,
   '[A-Za-z0-9#$_.+@-]*[0-9@][A-Za-z0-9_@.#/:+-]*[A-Za-z0-9]|[A-Za-z#$_.+-]*[0-9]'));
 
+-- Whether there can be such words: looking for single bytes takes a tenth of the time of a pattern.
+create or replace macro has_digit_or_at(said) as contains(said, '1') or contains(said, '0') or contains(said, '2') or contains(said, '3')
+  or contains(said, '4') or contains(said, '5') or contains(said, '6') or contains(said, '7') or contains(said, '8') or contains(said, '9')
+  or contains(said, '@');
+
 -- A JSON path with every position in a list written as [].
 create or replace macro without_positions(path) as
   case when contains(path, '[') then regexp_replace(path, '\[[0-9]+\]', '[]', 'g') else path end;
@@ -86,6 +91,10 @@ create or replace macro pointer(key) as '/' || replace(replace(key, '~', '~0'), 
 -- A key as one step of a JSON path, quoted as json_tree quotes it.
 create or replace macro path_step(key) as case when regexp_full_match(key, '[A-Za-z][A-Za-z0-9_]*') then '.' || key
   else '."' || replace(replace(key, '\', '\\'), '"', '\"') || '"' end;
+
+-- Whether a JSON value is an object; most are told by their first byte, without being parsed.
+create or replace macro is_object(value) as
+  case when starts_with(cast(value as varchar), '{') then true else coalesce(json_type(value) = 'OBJECT', false) end;
 
 -- The members of a JSON object as a list of `key` and `value`, taken apart once; one that has a key twice is gone through key by key.
 create or replace macro members_of(body) as coalesce(map_entries(from_json(body, '"MAP(VARCHAR, JSON)"')),
