@@ -32,3 +32,17 @@ def test_a_number_that_means_nothing_is_refused(
 
     assert ended.value.code == 2
     assert f"argument {words[-2]}: expected a" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("ls", "--store"), ("ls", "--home"), ("prune", "--store"), ("doctor", "--store"), ("tui", "--store")],
+)
+def test_an_empty_place_is_not_taken_for_the_default_one(
+    command: str, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, option, ""])
+
+    assert ended.value.code == 2
+    assert f"argument {option}: expected where it is, got an empty text" in capsys.readouterr().err

@@ -29,11 +29,13 @@ def add_store(parser: argparse.ArgumentParser, *, app: bool = False) -> None:
     """Add `--home` and `--store`, and with *app* also `--app`."""
     parser.add_argument(
         "--home",
+        type=given,
         metavar="DIR",
         help="folder of the log, the key and, with the default store, the tasks; default TRACEKIT_HOME, else .tracekit",
     )
     parser.add_argument(
         "--store",
+        type=given,
         metavar="URL",
         help="sqlite:PATH or postgresql://...; default TRACEKIT_STORE, else HOME/state.db",
     )
@@ -41,6 +43,13 @@ def add_store(parser: argparse.ArgumentParser, *, app: bool = False) -> None:
         parser.add_argument(
             "--app", metavar="MODULE", help="module or script that declares the tasks and tools"
         )
+
+
+def given(text: str) -> str:
+    """The type of an option: a text that is not empty, as an unset variable leaves it; another store would be taken instead."""
+    if text:
+        return text
+    raise argparse.ArgumentTypeError("expected where it is, got an empty text; is its variable set?")
 
 
 def at_least(least: int) -> Callable[[str], int]:

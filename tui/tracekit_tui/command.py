@@ -10,6 +10,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from tracekit.cli._store import given
 from tracekit.cli.command import Command, UsageError
 from tracekit.modules import is_script
 from tracekit_tui.actions import ACTIONS
@@ -22,6 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--store",
+        type=given,
         metavar="URL",
         help="store of the tasks; default: TRACEKIT_STORE for the logs of the home folder, else state.db beside the logs",
     )
