@@ -235,3 +235,30 @@ def test_a_response_that_is_left_early_keeps_the_pieces_of_every_kind_of_item(
     (step,) = steps()
     assert (step["status"], step["model_raw_output"]) == ("abandoned", "SELECT 1")
     assert step["asked"] == [{"call_id": "c1", "name": "run", "arguments": "SELECT 1"}]
+
+
+def test_items_beside_the_messages_of_a_response_are_kept_whole(
+    client: Any, provider: Any, answer: Any, steps: Any, messages_of: Any
+) -> None:
+    thought = {"type": "reasoning", "id": "rs1", "summary": [{"type": "summary_text", "text": "First look."}]}
+    items = [
+        thought,
+        {**thought, "id": "rs2"},
+        {"type": "custom_tool_call", "call_id": "c1", "name": "run", "input": "SELECT 1"},
+        {"type": "custom_tool_call_output", "call_id": "c1", "output": "1"},
+        {"type": "item_reference", "id": "m9"},
+    ]
+    provider.answers(answer({"id": "r", "object": "response", "status": "completed", "output": []}))
+
+    client.responses.create(model="m", input=items)
+
+    (step,) = steps()
+    assert step["context"]["complete"] is False
+    call = {"id": "c1", "type": "function", "function": {"name": "run", "arguments": "SELECT 1"}}
+    assert messages_of(step) == [
+        {"role": "assistant", "content": [items[0]]},
+        {"role": "assistant", "content": [items[1]]},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "1"},
+        {"role": "user", "content": [items[4]]},
+    ]

@@ -27,7 +27,9 @@ class Responses:
     def sent(self, body: Mapping[str, Any]) -> Sent:
         instructions = body.get("instructions")
         first = [{"role": "system", "content": instructions}] if instructions else []
-        kept_there = body.get("previous_response_id") or body.get("conversation")
+        kept_there = (
+            body.get("previous_response_id") or body.get("conversation") or _refers(body.get("input"))
+        )
         return Sent(
             body.get("model"),
             first + messages(body.get("input")),
@@ -40,6 +42,12 @@ class Responses:
 
     def gather(self) -> ResponsesStream:
         return ResponsesStream()
+
+
+def _refers(given: Any) -> bool:
+    """Whether one of the items only names another one."""
+    items = given if isinstance(given, list | tuple) else ()
+    return any(isinstance(item, Mapping) and item.get("type") == "item_reference" for item in items)
 
 
 def _answer(data: Mapping[str, Any]) -> Answer:

@@ -82,8 +82,8 @@ def messages(value: Any, *, role: str = "user") -> list[Message]:
 def _one(item: Any, role: str) -> list[Message]:
     if isinstance(item, list):  # LangChain sends batches: a list of lists
         return messages(item, role=role)
-    if isinstance(item, Mapping) and item.get("type") in ("function_call", "function_call_output"):
-        return [_responses_item(item)]
+    if isinstance(item, Mapping) and _is_item(item):
+        return [_responses_item(item, role)]
     if isinstance(item, Mapping) and "toolName" in item and "content" not in item:  # Vercel's list of calls
         return _from_parts("assistant", [{"type": "tool-call", **item}], {})
     if not isinstance(item, Mapping):
@@ -101,16 +101,31 @@ def _one(item: Any, role: str) -> list[Message]:
     return [_with_calls({"role": name, "content": parts}, item)]
 
 
-def _responses_item(item: Mapping[str, Any]) -> Message:
-    """A call or its result as OpenAI's Responses API writes them, beside the messages."""
-    call_id = item.get("call_id") or item.get("id")
-    if item["type"] == "function_call":
-        return {
-            "role": "assistant",
-            "content": None,
-            "tool_calls": [call_of(call_id, item, item.get("arguments"))],
-        }
-    return {"role": "tool", "tool_call_id": call_id, "content": item.get("output")}
+_CALL_ITEMS = ("function_call", "custom_tool_call")
+
+
+def _is_item(item: Mapping[str, Any]) -> bool:
+    """Whether *item* is one of the Responses API's that stand beside the messages: it has a type, and nothing of a message."""
+    kind = item.get("type")
+    if kind in _CALL_ITEMS or (isinstance(kind, str) and kind.endswith("_call_output")):
+        return True
+    is_message = any(key in item for key in ("role", "content", "parts", "contents", "message", "kwargs"))
+    return isinstance(kind, str) and kind not in _ROLES.keys() | _ROLES.values() and not is_message
+
+
+def _responses_item(item: Mapping[str, Any], role: str) -> Message:
+    """A call, its result, or anything else that stands beside the messages, whole: two of a type are not the same."""
+    kind, call_id = str(item["type"]), item.get("call_id") or item.get("id")
+    if kind in _CALL_ITEMS:
+        call = call_of(call_id, item, item.get("arguments", item.get("input")))
+        return {"role": "assistant", "content": None, "tool_calls": [call]}
+    if kind.endswith("_call_output"):
+        return {"role": "tool", "tool_call_id": call_id, "content": item.get("output")}
+    text = text_part(item)
+    if text is not None:
+        return {"role": role, "content": text}
+    is_models = kind == "reasoning" or kind.endswith("_call")
+    return {"role": "assistant" if is_models else role, "content": [dict(item)]}
 
 
 def _from_parts(role: str, parts: Sequence[Any], item: Mapping[str, Any]) -> list[Message]:

@@ -60,6 +60,9 @@ def _part(part: Any) -> Any:
         return {"type": "text", "content": str(part)}
     if isinstance(part.get("thinking"), str):
         return {"type": "reasoning", "content": part["thinking"]}
+    if part.get("type") == "reasoning" and isinstance(part.get("summary"), list):
+        texts = [text for each in part["summary"] if isinstance(each, Mapping) and (text := each.get("text"))]
+        return {"type": "reasoning", "content": "\n".join(texts)}
     image = part.get("image_url")
     url = image.get("url") if isinstance(image, Mapping) else image
     if not isinstance(url, str):
