@@ -1,6 +1,8 @@
 """`tracekit demo`: what it shows, and that it fails when it can't show it."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -47,3 +49,24 @@ def test_it_keeps_its_hands_off_a_folder_that_is_not_its_own(tmp_path: Path) -> 
 
     assert played.returncode == 2
     assert (tmp_path / "mine" / "letter.txt").read_text() == "keep me"
+
+
+def test_the_commands_that_it_shows_can_be_typed_afterwards(tmp_path: Path) -> None:
+    shown = re.findall(
+        r"^    \$ \S*tracekit (.+)$|^(?:Look next:)? +\S*tracekit (show .+)$", demo(tmp_path).stdout, re.M
+    )
+
+    typed = [
+        subprocess.run(
+            [sys.executable, "-m", "tracekit", *shlex.split(one or other)],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        for one, other in shown
+    ]
+
+    assert [shlex.split(one or other)[0] for one, other in shown] == ["analyze", "plan", "show"]
+    assert [(done.returncode, done.stderr) for done in typed] == [(0, "")] * 3

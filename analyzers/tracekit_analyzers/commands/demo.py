@@ -72,7 +72,7 @@ def _play(stage: Stage, options: argparse.Namespace) -> int:
     _act("2", "Which step failed, and why?")
     _check_diagnosis(stage)
     _act("3", "What would going on do? (changes nothing)")
-    for line in _tracekit(stage, "plan", TASK).splitlines():
+    for line in _tracekit(stage, "plan", TASK, "--home", str(stage.home)).splitlines():
         _say(f"  {line}")
     if options.tui:
         return _look(stage)
