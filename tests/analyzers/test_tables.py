@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -185,7 +187,7 @@ def test_a_formula_in_a_log_is_no_formula_in_a_spreadsheet(
 def test_columns_line_up_whatever_script_a_cell_is_in() -> None:
     cells = ["plain", "退款失败", "cafe\u0301", "❤\ufe0f ok", "a\x1b[31mb"]
 
-    lines = list(row_forms.grid(("name", "n"), [(cell, 7) for cell in cells]))
+    lines = list(row_forms.grid(("name", "n"), [(cell, 7) for cell in cells], io.StringIO()))
 
     ends = {text.width(line) for line in lines[2:]}
     assert len(ends) == 1
@@ -206,7 +208,7 @@ def test_times_give_way_only_when_texts_are_narrow(room: int, widths: list[int])
 def test_on_a_terminal_a_group_has_room_for_its_words_and_its_example_can_be_typed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(text, "terminal_columns", lambda: 120)
+    monkeypatch.setattr(text, "terminal_columns", lambda out: 120)
     assert main(["analyze", str(SAMPLES), "--table", "groups"]) == 0
     head, _, first, *_ = capsys.readouterr().out.splitlines()
     with analyze(SAMPLES) as found:
@@ -216,12 +218,27 @@ def test_on_a_terminal_a_group_has_room_for_its_words_and_its_example_can_be_typ
     assert f"  {group['example'][:8]}  {group['wording'][:30]}" in first
 
 
+@pytest.mark.parametrize("table", [[], ["--table", "runs"]])
+def test_a_table_in_a_file_is_whole_and_without_colours_though_a_person_gave_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, table: list[str]
+) -> None:
+    target = tmp_path / "table.txt"
+    main(["analyze", str(SAMPLES), *table, "--format", "table"])
+    piped = capsys.readouterr().out
+    ours, theirs = pty.openpty()
+    with os.fdopen(ours, "rb"), os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stdout", terminal)
+        main(["analyze", str(SAMPLES), *table, "--format", "table", "--output", str(target)])
+
+    assert target.read_text() == piped
+
+
 def test_the_last_lines_count_what_was_not_got_over(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["analyze", str(SAMPLES)]) == 0
     told = capsys.readouterr().out
 
-    found = next(line for line in told.splitlines() if line.startswith("found, "))
-    assert found.startswith("found, without what was got over: ")
+    found = next(line for line in told.splitlines() if line.startswith("found "))
+    assert found.startswith("found and not got over: ")
     assert "process.killed 1," in found
     assert "tool.not_found" not in found
 

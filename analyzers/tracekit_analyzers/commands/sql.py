@@ -79,7 +79,7 @@ def _print(table: Table, form: str) -> None:
     if form != "table":
         row_forms.WRITERS[form](table.columns, table.rows, sys.stdout.buffer)
         return
-    for line in row_forms.grid(table.columns, table.rows):
+    for line in row_forms.grid(table.columns, table.rows, sys.stdout):
         print(line)
     if not table.rows:
         print("(no rows)")

@@ -65,7 +65,7 @@ def _table(name: str, result: Result, out: BinaryIO) -> None:
     made = tables.rows(name, result)
     columns = _FOR_PEOPLE.get(name, made.columns)
     places = [made.columns.index(column) for column in columns]
-    length = _length_of_ids(result)
+    length = _length_of_ids(result, out)
     cut = [length if column in _RUNS else None for column in columns]
     first = [
         tuple(
@@ -76,7 +76,7 @@ def _table(name: str, result: Result, out: BinaryIO) -> None:
     ]
     total = len(first) + sum(1 for _ in made.rows)
     target = io.TextIOWrapper(out, encoding="utf-8", errors="replace", write_through=True)
-    for line in row_forms.grid(columns, first):
+    for line in row_forms.grid(columns, first, out):
         target.write(line + "\n")
     target.write(
         f"\n{len(first)} of {total} {name}; --format csv has all\n"
@@ -86,8 +86,8 @@ def _table(name: str, result: Result, out: BinaryIO) -> None:
     target.detach()
 
 
-def _length_of_ids(result: Result) -> int | None:
+def _length_of_ids(result: Result, out: BinaryIO) -> int | None:
     """How much of a run's id tells it from all others, for a terminal; None where there is room for all of it."""
-    if text.terminal_columns() is None:
+    if text.terminal_columns(out) is None:
         return None
     return text.unique_length(trace.trace_id for trace in result.traces)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, BinaryIO
+from typing import IO, Any, BinaryIO
 
 import orjson
 
@@ -90,8 +89,8 @@ def _apart(columns: Sequence[str]) -> list[str]:
     return names
 
 
-def grid(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
-    """Rows as lines for a person, numbers at the right of their columns, as wide as the terminal allows."""
+def grid(columns: Sequence[str], rows: Sequence[Row], out: IO[Any]) -> Iterator[str]:
+    """Rows as lines for a person who looks at *out*, numbers at the right of their columns, as wide as a terminal allows."""
     numbers = _columns_of(rows, _is_number)
     return text.grid(
         columns,
@@ -99,8 +98,8 @@ def grid(columns: Sequence[str], rows: Sequence[Row]) -> Iterator[str]:
         right=numbers,
         keep={*numbers, *(place for place, column in enumerate(columns) if column in _KEPT)},
         late=_columns_of(rows, lambda value: isinstance(value, datetime)),
-        room=text.terminal_columns(),
-        colours=text.colours_wanted(sys.stdout),
+        room=text.terminal_columns(out),
+        colours=text.colours_wanted(out),
     )
 
 

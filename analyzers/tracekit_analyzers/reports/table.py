@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import sys
 from collections.abc import Iterator, Sequence
 from typing import BinaryIO
 
@@ -42,34 +41,36 @@ def write(result: Result, out: BinaryIO) -> None:
     """The table; clean traces are counted only."""
     target = io.TextIOWrapper(out, encoding="utf-8", errors="replace", write_through=True)
     try:
-        colours = text.colours_wanted(sys.stdout)
-        for line in _lines(result, colours=colours):
+        room, colours = text.terminal_columns(out), text.colours_wanted(out)
+        for line in _lines(result, room, colours=colours):
             target.write(line + "\n")
     finally:
         target.detach()
 
 
-def _lines(result: Result, *, colours: bool) -> Iterator[str]:
+def _lines(result: Result, room: int | None, *, colours: bool) -> Iterator[str]:
     told = [trace for trace in result.traces if trace.primary is not None or trace.status != "ok"]
     if told:
         length = text.unique_length(trace.trace_id for trace in result.traces)
-        shown = told if text.terminal_columns() is None else told[:_SHOWN_RUNS]
+        shown = told if room is None else told[:_SHOWN_RUNS]
         rows = [_row(trace, length) for trace in shown]
-        yield from _grid(rows, [trace.status for trace in shown], colours=colours)
+        yield from _grid(rows, [trace.status for trace in shown], room, colours=colours)
         if len(told) > len(shown):
             yield f"{len(told) - len(shown):,} more runs: --table runs"
         if any(row[0] == _FAILED_WELL for row in rows):
             yield f"{_FAILED_WELL} ended well, and something in it was wrong"
         yield ""
-    yield from _groups(result)
+    yield from _groups(result, room)
     yield from _sums(result)
     if told:
         path = text.visible(text.told_path(told[0].source.file))
         yield f"look closer: tracekit show {text.visible(told[0].trace_id[:length])} {path}"
 
 
-def _grid(rows: Sequence[Sequence[str]], states: Sequence[str], *, colours: bool) -> Iterator[str]:
-    heads, room = _HEADS[:-1], text.terminal_columns()
+def _grid(
+    rows: Sequence[Sequence[str]], states: Sequence[str], room: int | None, *, colours: bool
+) -> Iterator[str]:
+    heads = _HEADS[:-1]
     natural = [
         max(text.width(cell) for cell in column)
         for column in zip(heads, *(row[:-1] for row in rows), strict=True)
@@ -126,7 +127,7 @@ def _of_diagnosis(found: Diagnosis) -> tuple[str, str, str, str, str]:
     return (failed, cause, found.code, f"{found.confidence:.2f}", found.message)
 
 
-def _groups(result: Result) -> list[str]:
+def _groups(result: Result, room: int | None) -> list[str]:
     """What fails alike over many traces, or since a baseline."""
     if result.baseline is None and len(result.traces) < _MANY_TRACES:
         return []
@@ -139,13 +140,13 @@ def _groups(result: Result) -> list[str]:
     )
     lines = [head]
     if shown:
-        lines += [f"  {line}" for line in _group_lines(shown[:_SHOWN_GROUPS])]
+        lines += [f"  {line}" for line in _group_lines(shown[:_SHOWN_GROUPS], room)]
     if len(shown) > _SHOWN_GROUPS:
         lines.append(f"  {len(shown) - _SHOWN_GROUPS} more: --table groups")
     return [*lines, ""]
 
 
-def _group_lines(groups: Sequence[Group]) -> Iterator[str]:
+def _group_lines(groups: Sequence[Group], room: int | None) -> Iterator[str]:
     rows = [
         [
             str(group.traces),
@@ -156,7 +157,6 @@ def _group_lines(groups: Sequence[Group]) -> Iterator[str]:
         ]
         for group in groups
     ]
-    room = text.terminal_columns()
     lines = text.grid(
         ("runs", "share", "class", "tool", "in words"),
         rows,
@@ -184,7 +184,7 @@ def _sums(result: Result) -> Iterator[str]:
     yield from _waiting(result)
     if codes:
         ordered = sorted(codes.items(), key=lambda item: (-item[1], item[0]))
-        yield "found, without what was got over: " + ", ".join(f"{code} {count}" for code, count in ordered)
+        yield "found and not got over: " + ", ".join(f"{code} {count}" for code, count in ordered)
     yield from _damage(result)
     if result.skipped:
         named = ", ".join(text.visible(name) for name in result.skipped[:5])

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import sys
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import TextIO
+from typing import IO, Any
 
 from tracekit_analyzers.model import Resumable
 
@@ -81,7 +80,7 @@ def filled(text: str, columns: int) -> str:
     return text + " " * max(0, columns - width(text))
 
 
-def colours_wanted(stream: TextIO) -> bool:
+def colours_wanted(stream: IO[Any]) -> bool:
     """Whether *stream* is a terminal and nobody said `NO_COLOR`."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
@@ -91,9 +90,9 @@ def painted(text: str, code: str, *, colours: bool) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if colours else text
 
 
-def terminal_columns() -> int | None:
-    """Columns of the terminal; None where the output is no terminal, and nothing has to be cut to fit."""
-    return shutil.get_terminal_size((160, 24)).columns if sys.stdout.isatty() else None
+def terminal_columns(stream: IO[Any]) -> int | None:
+    """Columns of the terminal that *stream* goes to; None where it is none, and nothing has to be cut to fit."""
+    return shutil.get_terminal_size((160, 24)).columns if stream.isatty() else None
 
 
 def fitted(
