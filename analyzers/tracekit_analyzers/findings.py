@@ -18,6 +18,7 @@ from tracekit_analyzers.model import TraceVerdict
 from tracekit_analyzers.reading.workplace import Workplace
 from tracekit_analyzers.reports import FORMATS, form_by_name, one_table, writer
 from tracekit_analyzers.reports.result import Result, of
+from tracekit_analyzers.reports.whole_file import whole_file
 from tracekit_analyzers.verdicts import groups
 from tracekit_analyzers.verdicts.judging import Judge
 
@@ -133,7 +134,7 @@ class Findings:
                 "report.format",
                 f"can't tell the form of {str(path)!r}: say format={' or '.join(map(repr, FORMATS))}",
             )
-        with target.open("wb") as out:
+        with whole_file(target) as out:
             writer(form)(self.result, out)
 
     def close(self) -> None:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -19,6 +17,7 @@ from tracekit_analyzers.commands.progress import Bar
 from tracekit_analyzers.engine import Engine
 from tracekit_analyzers.reports import BY_END, FORMATS, form_by_name, one_table, writer
 from tracekit_analyzers.reports.result import Result, matching, of
+from tracekit_analyzers.reports.whole_file import whole_file
 from tracekit_analyzers.verdicts import judging
 from tracekit_analyzers.verdicts.groups import read_baseline
 
@@ -170,32 +169,18 @@ def exit_code(result: Result, wanted: list[str]) -> int:
 
 @contextmanager
 def _target(output: str | None, form: str) -> Iterator[BinaryIO]:
-    """Where the report goes; a file is there whole or not at all."""
+    """Where the report goes."""
     if output is None:
         if form == "parquet" and sys.stdout.isatty():
             raise UsageError("Parquet is no text: name a file with --output, or send it into a pipe")
         yield sys.stdout.buffer
         sys.stdout.flush()
         return
-    path = Path(output)
-    part = path
     try:
-        if path.exists() and not path.is_file():
-            # A pipe or a device takes what comes.
-            out = path.open("wb")
-        else:
-            # Beside the file, under a name that nobody else can have taken; readable by this user alone.
-            handle, name = tempfile.mkstemp(prefix=".tracekit-", dir=path.parent)
-            part, out = Path(name), os.fdopen(handle, "wb")
-        with out:
+        with whole_file(Path(output)) as out:
             yield out
-        if part != path:
-            part.replace(path)
     except OSError as error:
         raise UsageError(f"can't write {output}: {error.strerror or error}") from error
-    finally:
-        if part != path:
-            part.unlink(missing_ok=True)
 
 
 def _unknown(wanted: list[str], *, has_judge: bool) -> set[str]:
