@@ -86,7 +86,12 @@ def test_the_commands_that_a_question_is_shown_with_find_the_task(folder: Path) 
     shown = typed(folder, "-m", "tracekit", *commands(stopped.stderr)[0]).stdout
     skip = next(line for line in shown.splitlines() if " skip" in line and "decide" in line)
 
+    plan, show, _ = commands(shown)
+    steps = typed(folder, "-m", "tracekit", *show, "else where")
     decided = typed(folder, "-m", "tracekit", *shlex.split(skip.rpartition("  ")[0])[1:])
+
+    assert plan == ["plan", "order 7", "--home", str(folder / "else where")]
+    assert (steps.returncode, " pay " in steps.stdout) == (0, True), steps.stderr
 
     assert decided.returncode == 0, decided.stderr
     assert "skip by" in decided.stdout

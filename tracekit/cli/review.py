@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -123,12 +124,21 @@ def _show(options: argparse.Namespace) -> int:
     facts += _sent(store, row)
     facts += [("claimed by", who)] if (who := _who_has(row, claims)) else []
     facts += [("decided", f"{row.decision} by {row.decided_by}")] if row.decision else []
+    facts.append(("look closer", _look_closer(store, row)))
     print_table(("review", row.review_id), facts)
     if is_open(row):
         _print_answers(store, row, panel)
     elif row.status == "open":
         print(f"\nnobody answered in time; {_what_goes_on(store, row, worker=False)} asks anew")
     return Exit.CLEAN
+
+
+def _look_closer(store: Store, row: ReviewRow) -> str:
+    """Where the whole task is seen; its log lies on the machines that ran it."""
+    from tracekit.durable.next_commands import store_option
+
+    task = shlex.quote(row.task_id)
+    return f"`tracekit plan {task}{store_option(store)}`; each step where its log is: `tracekit show {task}`"
 
 
 def _status(row: ReviewRow) -> str:
