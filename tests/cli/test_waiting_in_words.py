@@ -87,9 +87,11 @@ def test_the_commands_that_a_question_is_shown_with_find_the_task(folder: Path) 
     skip = next(line for line in shown.splitlines() if " skip" in line and "decide" in line)
 
     plan, show, _ = commands(shown)
+    planned = typed(folder, "-m", "tracekit", *plan)  # of an app whose `init` names a home that is not there
     steps = typed(folder, "-m", "tracekit", *show, "else where")
     decided = typed(folder, "-m", "tracekit", *shlex.split(skip.rpartition("  ")[0])[1:])
 
+    assert (planned.returncode, "pay was sent" in planned.stdout) == (5, True), planned.stderr
     assert plan == ["plan", "order 7", "--home", str(folder / "else where")]
     assert (steps.returncode, " pay " in steps.stdout) == (0, True), steps.stderr
 

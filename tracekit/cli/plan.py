@@ -36,11 +36,12 @@ def _run(options: argparse.Namespace) -> int:
 
     if options.at is not None:
         return show_plan(options)
+    option = typed_again(options)  # before the app is loaded, whose `init` may name another home
     found = plan(options.task, store=options.store, app=options.app)
     if options.format == "json":
         print_json({"schema": "tracekit.plan/1", **asdict(found)})
     else:
-        _print(found, typed_again(options))
+        _print(found, option)
     return Exit.WAITING if found.is_waiting else Exit.CLEAN
 
 
