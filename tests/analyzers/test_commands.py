@@ -201,6 +201,19 @@ def test_show_prints_a_trace_and_a_step_of_it(log: Path, capsys: pytest.CaptureF
     assert [origin["origin_step"] for origin in told["lineage"]] == [A1]
 
 
+def test_show_tells_times_in_units_of_their_size_and_none_below_zero(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.jsonl"
+    times = {"long": 15_183_153.26, "short": 12.4, "back": -5.0}
+    lines = [step(BAD, name, tool_name=name, duration_ms=ms) for name, ms in times.items()]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    main(["show", BAD, str(path)])
+
+    shown = [line.split("tool  ")[1] for line in capsys.readouterr().out.splitlines() if "tool  " in line]
+    assert shown == ["long  4 h 13 min", "short  12 ms", "back  0 ms (its end lies before its begin)"]
+
+
 def test_show_says_which_traces_there_are(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "ffff", str(log)]) == 2
     assert "2 traces here" in capsys.readouterr().err
@@ -212,6 +225,7 @@ def test_checkpoints_tells_which_steps_are_clean_and_why_others_are_not(
     main(["checkpoints", "abab", str(log), "--format", "json"])
 
     told = json.loads(capsys.readouterr().out)
+    assert told["schema"] == "tracekit.analysis/1"
     assert [(item["seq"], item["clean"]) for item in told["steps"]] == [(1, True), (2, False)]
     assert told["steps"][1]["why"] == "its effect has no known outcome"
     assert (told["resumable"]["seq"], told["resumable"]["risk"]) == (1, "high")

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 
 from tracekit.cli.command import Command, Exit
+from tracekit.model import ANALYSIS_SCHEMA
 from tracekit_analyzers.commands.loading import add_paths, chosen, opened
 from tracekit_analyzers.model import Resumable
 from tracekit_analyzers.reports import as_json, text
@@ -35,6 +36,7 @@ def run(options: argparse.Namespace) -> int:
         point = session.resumable(row.trace_id)
         if options.format == "json":
             made = {
+                "schema": ANALYSIS_SCHEMA,
                 "trace_id": row.trace_id,
                 "status": row.status,
                 "resumable": as_json.resumable(point),

@@ -111,7 +111,7 @@ def _lines(
 
 def _head(row: TraceRow) -> str:
     name = f"{row.task_id or row.name}  {row.trace_id[:12]}"
-    took = "" if row.duration_ms is None else f", {row.duration_ms:,.0f} ms"
+    took = "" if row.duration_ms is None else f", {text.took(row.duration_ms)}"
     tokens = f", {row.tokens:,} tokens" if row.tokens else ""
     verdict = f"; {row.code} at step {row.failed_seq}" if row.code else ""
     return f"{name}  {row.status}, {row.steps} steps{took}{tokens}{verdict}  ({row.source.file})"

@@ -77,13 +77,18 @@ def _show_trace(session: Session, row: TraceRow) -> None:
 def _line(line: StepLine, colours: bool) -> str:
     glyph = GLYPHS.get(line.status, "?")
     paint = text.RED if line.code or line.status == "error" else text.DIM if line.placeholder else text.GREEN
-    took = "" if line.duration_ms is None else f"{line.duration_ms:,.0f} ms"
     marks = " ".join(
         mark for mark in (line.code or "", f"cause of {line.cause_of}" if line.cause_of else "") if mark
     )
     body = f"{line.kind:<5} {text.visible(line.name)}"
     number = f"{line.seq or '-':>5}"
-    return f"{number} {'  ' * line.depth}{text.painted(glyph, paint, colours=colours)} {body}  {took}  {marks}".rstrip()
+    return f"{number} {'  ' * line.depth}{text.painted(glyph, paint, colours=colours)} {body}  {_took(line)}  {marks}".rstrip()
+
+
+def _took(line: StepLine) -> str:
+    if line.duration_ms is None:
+        return ""
+    return text.took(line.duration_ms) if line.duration_ms >= 0 else "0 ms (its end lies before its begin)"
 
 
 def _show_diagnosis(found: Diagnosis, *, primary: bool) -> None:
