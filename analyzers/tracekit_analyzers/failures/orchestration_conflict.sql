@@ -2,7 +2,7 @@
 WITH writes AS (
   SELECT trace_id, step_id, seq, tool_name, agent, started_at, finished_at, input
   FROM steps
-  WHERE kind = 'tool' AND finished_at IS NOT NULL AND json_type(input) = 'OBJECT'
+  WHERE kind = 'tool' AND finished_at IS NOT NULL AND is_object(input)
     AND (effect_risk IS NOT NULL AND effect_risk <> 'read'
          OR effect_risk IS NULL AND regexp_matches(lower(tool_name), '^(set|write|update|put|save|delete|edit|modify|store)'))
 ), things AS (

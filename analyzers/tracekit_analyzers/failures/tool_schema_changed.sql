@@ -1,11 +1,11 @@
 -- One row: a call whose endpoint is gone, or a good answer whose keys or types differ from all other good answers of its tool.
 WITH answers AS (
   SELECT s.trace_id, s.step_id, s.tool_name, s.started_at, s.seq,
-    CASE WHEN json_type(s.output) = 'OBJECT' THEN s.output ELSE TRY_CAST(s.output_text AS JSON) END AS body
+    CASE WHEN is_object(s.output) THEN s.output ELSE TRY_CAST(s.output_text AS JSON) END AS body
   FROM steps s ANTI JOIN signals g ON g.trace_id = s.trace_id AND g.step_id = s.step_id
   WHERE s.kind = 'tool' AND s.status = 'ok' AND starts_with(ltrim(left(s.output_text, 20)), '{')
 ), numbered AS (
-  SELECT *, count(*) OVER (PARTITION BY tool_name) AS total FROM answers WHERE json_type(body) = 'OBJECT'
+  SELECT *, count(*) OVER (PARTITION BY tool_name) AS total FROM answers WHERE is_object(body)
 ), known AS (
   SELECT * FROM numbered WHERE total >= 6
 ), typed AS MATERIALIZED (
@@ -13,8 +13,8 @@ WITH answers AS (
     CASE WHEN json_type(e.value) IN ('UBIGINT', 'BIGINT', 'DOUBLE', 'HUGEINT') THEN 'NUMBER' ELSE coalesce(json_type(e.value), 'NULL') END AS type
   FROM (SELECT trace_id, step_id, tool_name, total, unnest(members_of(body)) AS e FROM known)
 ), shapes AS (
-  SELECT tool_name, key, any_value(total) AS total, count(*) AS seen, mode(type) FILTER (type <> 'NULL') AS usual, max(n) AS usual_seen
-  FROM (SELECT *, count(*) OVER (PARTITION BY tool_name, key, type) AS n FROM typed) GROUP BY tool_name, key
+  SELECT tool_name, key, any_value(total) AS total, sum(n) AS seen, arg_max(type, (n, type)) FILTER (type <> 'NULL') AS usual, max(n) AS usual_seen
+  FROM (SELECT tool_name, key, type, any_value(total) AS total, count(*) AS n FROM typed GROUP BY tool_name, key, type) GROUP BY tool_name, key
 ), steady AS (
   SELECT * FROM shapes WHERE total - seen <= greatest(1, 0.05 * total)
 ), missing AS (

@@ -9,18 +9,18 @@ with asked as (
     coalesce(call ->> '$.call_id', asked_step || '/' || place) as key
   from asked
 ), tools as (
-  select trace_id, step_id, call_id, tool_name, parent_step_id, seq, status, raw, output is not null as has_output,
-    json(coalesce(try_cast(raw as json), input))::varchar as received
+  select trace_id, step_id, call_id, tool_name, parent_step_id, seq, status, raw, output is not null as has_output
   from steps where kind = 'tool'
 ), open_asked as (
   select *, json(try_cast(arguments as json))::varchar as said from named a
   where name is not null and not exists (select 1 from tools t where t.trace_id = a.trace_id and t.call_id = a.call_id)
 ), open_tools as (
   -- Spans of tools often carry no call id. Only the last model step before that asked for the tool can have meant it.
-  select t.trace_id, t.step_id, t.parent_step_id, t.tool_name, t.received, t.seq, a.asked_seq
+  select t.trace_id, t.step_id, t.parent_step_id, t.tool_name, json(coalesce(try_cast(s.raw as json), s.input))::varchar as received, t.seq, a.asked_seq
   from (select * from tools where call_id is null) t
   asof join (select distinct trace_id, name, asked_seq from open_asked) a
     on a.trace_id = t.trace_id and a.name = t.tool_name and a.asked_seq < t.seq
+  join steps s on s.trace_id = t.trace_id and s.step_id = t.step_id
 ), lent as (
   -- The same arguments: the first of its kind is the first of its kind.
   select t.trace_id, t.step_id, a.key

@@ -2,7 +2,7 @@
 -- `known_at` is the time from which it was known, where the log has times. Every row comes from one step or message by itself,
 -- so that a trace larger than memory is gone through by ranges of `seq`: the variables from_seq and to_seq, where they are set.
 create or replace table leaves as
-with part_steps as (
+with part_steps as not materialized (
   select * from steps where seq between coalesce(getvariable('from_seq'), 0) and coalesce(getvariable('to_seq'), 1::bigint << 60)
 ), part_messages as (
   select * from messages where seq between coalesce(getvariable('from_seq'), 0) and coalesce(getvariable('to_seq'), 1::bigint << 60)
@@ -13,16 +13,16 @@ with part_steps as (
 ), asked as materialized (
   select trace_id, step_id, seq, started_at, kind, unwrapped(body) as asked, received from written where body is not null
 ), documents as (
-  select *, json_type(body) as shape, length(body) as size from (
+  select *, case when type in ('OBJECT', 'ARRAY') then type else json_type(body) end as shape, length(body) as size from (
   select trace_id, step_id, seq, started_at as known_at, kind,
-    case when kind in ('task', 'agent') then 'user' else 'input' end as side, unpacked(input) as body, as_text(input) as said
+    case when kind in ('task', 'agent') then 'user' else 'input' end as side, json_type(input) as type, unpacked(input) as body, as_text(input) as said
   from part_steps where input is not null
   union all
-  select trace_id, step_id, seq, finished_at, kind, 'output', unpacked(output), output_text from part_steps
+  select trace_id, step_id, seq, finished_at, kind, 'output', json_type(output), unpacked(output), output_text from part_steps
   where output is not null and kind not in ('model', 'task', 'agent')
   union all
   -- Arguments that the tool received as the model wrote them are there already, as its input.
-  select trace_id, step_id, seq, started_at, kind, 'raw', asked, null from asked where cast(asked as varchar) is distinct from received
+  select trace_id, step_id, seq, started_at, kind, 'raw', null, asked, null from asked where cast(asked as varchar) is distinct from received
   )
 ), members as materialized (
   -- The members of small objects are taken out one by one: json_tree joins each document with itself, at three times the cost.
@@ -58,7 +58,7 @@ with part_steps as (
   where kind = 'model' and coalesce(output_text, raw) is not null
     and trace_id not in (select distinct trace_id from messages)
 ), words as (
-  select trace_id, step_id, seq, known_at, side, path, unnest(id_like_words(text)) as word from texts
+  select trace_id, step_id, seq, known_at, side, path, unnest(id_like_words(text)) as word from texts where has_digit_or_at(text)
 )
 select trace_id, step_id, seq, side, path, without_positions(path) as norm_path, last_name(path) as key, value, type, known_at
 from scalars where value is not null

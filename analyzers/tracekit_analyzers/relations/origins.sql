@@ -11,14 +11,17 @@ with wanted as materialized (
   where l.side = 'input' and l.type not in ('BOOLEAN', 'token') and l.value <> ''
 ), begun as (
   select trace_id, started_at, min(seq) as seq from steps where started_at is not null group by trace_id, started_at
+), answering as (
+  select trace_id, seq, finished_at from steps where output is not null and kind not in ('model', 'task', 'agent')
 ), answers as materialized (
   -- A call can use an answer that was there when it began: since steps are numbered by time, all from one step on can. A call
   -- or an answer without a time goes by its number alone.
-  select a.trace_id, a.seq, timed, 2 * case when timed and a.finished_at is not null then greatest(a.seq + 1, b.seq) else a.seq + 1 end as turn
-  from (select trace_id, seq, finished_at, unnest([true, false]) as timed from steps
-    where output is not null and kind not in ('model', 'task', 'agent')) a
-  asof left join begun b on b.trace_id = a.trace_id and b.started_at >= a.finished_at
-  where not timed or a.finished_at is null or b.seq is not null
+  select a.trace_id, a.seq, true as timed, 2 * greatest(a.seq + 1, b.seq) as turn
+  from answering a asof join begun b on b.trace_id = a.trace_id and b.started_at >= a.finished_at
+  union all
+  select trace_id, seq, true, 2 * seq + 2 from answering where finished_at is null
+  union all
+  select trace_id, seq, false, 2 * seq + 2 from answering
 ), places as (
   -- What a message says stands at `$`, before any path of a step of the same number.
   select trace_id, value, side, seq, min(path) as path, case when count(step_id) = count(*) then min(step_id) end as step_id
@@ -39,7 +42,9 @@ with wanted as materialized (
   where role in ('user', 'system', 'assistant') and text <> '' and trace_id in (select trace_id from sought)
   union all
   select trace_id, step_id, seq, 'output', lower(output_text) from steps
-  where output is not null and kind not in ('model', 'task', 'agent') and json_type(unpacked(output)) is null
+  where output is not null and kind not in ('model', 'task', 'agent')
+    -- Most outputs are told by their first byte.
+    and case when left(cast(output as varchar), 1) in ('{', '[') then false else json_type(unpacked(output)) is null end
     and trace_id in (select trace_id from sought)
 ), small as (
   -- Searching every text for every value is a product: only where it stays small.
@@ -65,7 +70,8 @@ with wanted as materialized (
   where by_turn >= k.first_turn and k.exact = (u.step_id is null)
 ), in_turn as (
   -- A window: `asof join` takes five times as long for so many short lists. What became known late is not the latest for that.
-  select *, max(place) over (partition by trace_id, value, side, timed, exact order by turn, asks) as latest
+  -- Put in order by the hash of a value: it may be a long text, and within one trace no two hashes meet.
+  select *, max(place) over (partition by trace_id, hash(value), side, timed, exact order by turn, asks) as latest
   from (
     select trace_id, value, side, timed, exact, turn, false as asks, null as step_id, null as seq, null as path, null as key,
       {'seq': seq, 'path': path, 'step': step_id} as place from known

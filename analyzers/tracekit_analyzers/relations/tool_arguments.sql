@@ -1,7 +1,7 @@
 -- One row: an argument of a tool as its good calls used it, with its types, its distinct values (at most 21) and how often it was there.
 with good as (
   select tool_name, input from log.steps
-  where kind = 'tool' and status = 'ok' and tool_name is not null and json_type(input) = 'OBJECT'
+  where kind = 'tool' and status = 'ok' and tool_name is not null and is_object(input)
 ), counts as (
   select tool_name, count(*) as n from good group by tool_name
 ), used as (

@@ -20,7 +20,7 @@ WITH heads AS (
 ), bodies AS (
   SELECT *,
     CASE WHEN status = 'error' OR kind <> 'tool' THEN NULL
-         WHEN json_type(output) = 'OBJECT' THEN output
+         WHEN is_object(output) THEN output
          WHEN starts_with(head, '{') THEN TRY_CAST(output ->> '$' AS JSON) END AS body
   FROM heads
 ), extracted AS (
@@ -81,7 +81,7 @@ WITH heads AS (
       WHEN NOT starts_with(head, '{') AND NOT starts_with(head, '[{') AND opens_with_error(head) THEN 'text'
     END AS shown_by
   FROM inner_fields
-), said AS (
+), said AS MATERIALIZED (
   SELECT trace_id, step_id, seq, kind, tool_name, status, error_type, error_stack, effect_status, exit_code, shown_by,
     left(CASE
       WHEN shown_by = 'status' THEN
