@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tests.analyzers.readers_help import Damage, corpus, input_file, read, steps
+from tests.analyzers.readers_samples import SAMPLES
+from tracekit_analyzers.readers import miniswe
 from tracekit_analyzers.readers.openai_chat import READER
 
 
@@ -195,3 +197,18 @@ def test_a_damage_report_is_asked_for_every_bad_message(tmp_path: Path) -> None:
     list(READER.read(input_file(write(tmp_path / "a.json", [*REFUND, "stray"])), damage))
 
     assert [bad["reason"].split()[0] for bad in damage.found] == ["not_object"]
+
+
+def test_what_openrouter_says_a_response_cost_is_the_cost_of_its_step(tmp_path: Path) -> None:
+    sample = json.loads(json.dumps(SAMPLES["miniswe"]))
+    sample["messages"][1]["extra"]["response"]["usage"] = {
+        "prompt_tokens": 3,
+        "completion_tokens": 1,
+        "cost": 0.25,
+    }
+    path = tmp_path / "run.traj.json"
+    path.write_text(json.dumps(sample))
+    found, _ = read(miniswe.READER, path)
+    assert [step["usage"] for step in steps(found, "model")] == [
+        {"input_tokens": 3, "output_tokens": 1, "cost": 0.25}
+    ]

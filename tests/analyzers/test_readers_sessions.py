@@ -352,3 +352,11 @@ def test_what_stands_first_and_has_no_time_is_numbered_first(tmp_path: Path) -> 
         "model",
     ]
     session.close()
+
+
+def test_what_a_stream_says_it_cost_is_the_cost_of_its_result(tmp_path: Path) -> None:
+    result = {"type": "result", "session_id": "5e1c0000-0000-4000-8000-000000000001", "subtype": "success"}
+    path = tmp_path / "stream.jsonl"
+    path.write_text(json.dumps({**result, "result": "done", "total_cost_usd": 0.5}) + "\n")
+    found, _ = read(agent_sdk_stream.READER, path)
+    assert steps(found, "agent")[0]["usage"] == {"cost": 0.5}

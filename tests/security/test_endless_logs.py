@@ -20,7 +20,8 @@ from tracekit.errors import TracekitError
 from tracekit_analyzers.model import BadLine
 from tracekit_analyzers.readers import _bounds, _packed, _source
 from tracekit_analyzers.readers._msgpack import unpack
-from tracekit_analyzers.reading import files, ingest
+from tracekit_analyzers.reading import files, ingest, reread
+from tracekit_analyzers.reading.damage import Damage as Told
 from tracekit_analyzers.session import Session
 
 PACK: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "zstd": zstandard.compress}
@@ -211,7 +212,7 @@ def test_a_flood_of_lines_without_a_record_ends(
     )
     rows, bad = opened(path)
     assert [row[0] for row in rows] == ["1", "2"]
-    assert any(each.reason.startswith("too_large: 1,000 lines") for each in bad)
+    assert bad[0].reason.startswith("too_large: 1,000 lines")
     assert len(bad) < 3_000
 
     damage = Damage()
@@ -303,3 +304,35 @@ def test_values_that_json_can_not_write_are_made_visible(tmp_path: Path) -> None
     assert found["c"] == {"$tk": {"type": "float", "value": "Infinity"}}
     assert found["5"] == ["x"]
     assert damage.found == []
+
+
+def test_looking_for_a_word_passes_over_a_line_that_is_too_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reread, "_BLOCK", 100)
+    monkeypatch.setattr(reread, "_LONGEST_LINE", 500)
+    path = tmp_path / "log.jsonl"
+    lines = [
+        b"a word\n",
+        b"x" * 5_000 + b" word\n",
+        b"\n",
+        b"y" * 450 + b" word\n",
+        b"z" * 999 + b"\n",
+        b"word",
+    ]
+    path.write_bytes(b"".join(lines))
+    found = list(reread.holding(path, b"word"))
+    places = [sum(map(len, lines[:n])) for n in range(len(lines))]
+    assert found == [(n + 1, places[n], lines[n]) for n in (0, 3, 5)]
+
+
+def test_a_limit_that_was_met_is_listed_first_behind_any_number_of_bad_lines(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tracekit_analyzers.reading.damage.MAX_LISTED", 5)
+    damage = Told()
+    for number in range(1, 20):
+        damage.bad(file="a", line=number, offset=None, reason="not_json", data=b"")
+    damage.bad(file="a", line=20, offset=None, reason="too_large: the rest is not read", data=b"")
+    assert damage.bad_count == 20
+    assert [bad.line for bad in damage.listed()] == [20, 1, 2, 3, 4, 5]

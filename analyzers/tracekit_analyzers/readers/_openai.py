@@ -63,7 +63,7 @@ def one_call(call: Mapping[str, Any]) -> ToolCall:
 
 
 def usage_of(counts: Any) -> Usage | None:
-    """Tokens of a response under OpenAI's or Anthropic's names."""
+    """Tokens of a response under OpenAI's or Anthropic's names; OpenRouter tells the cost beside them."""
     if not isinstance(counts, Mapping):
         return None
     sent = _count(counts, "prompt_tokens", "input_tokens")
@@ -74,8 +74,14 @@ def usage_of(counts: Any) -> Usage | None:
     used = Usage(
         input_tokens=sent + sum(cached) if sent is not None else None,
         output_tokens=_count(counts, "completion_tokens", "output_tokens"),
+        cost=money(counts.get("cost")),
     )
     return used if used != Usage() else None
+
+
+def money(said: Any) -> float | None:
+    """*said* as a cost, where it is a number."""
+    return float(said) if isinstance(said, int | float) and not isinstance(said, bool) else None
 
 
 def _count(counts: Mapping[str, Any], *names: str) -> int | None:

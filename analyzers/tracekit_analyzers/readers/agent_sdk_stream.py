@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracekit.model import StepKind, StepStatus
+from tracekit.model import StepKind, StepStatus, Usage
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
+from tracekit_analyzers.readers._chat import usage_field
 from tracekit_analyzers.readers._claude import Entry, conversation_records
+from tracekit_analyzers.readers._openai import money
 from tracekit_analyzers.readers._run import Run
 from tracekit_analyzers.readers._source import lines, never_silent, odd_is_not_ours, peek, peek_lines, whole
 from tracekit_analyzers.readers._spans import span_ids
@@ -86,6 +88,7 @@ def _result(run: Run, message: Mapping[str, Any], index: int, line: int | None) 
         line=line,
         step_id=run.step_id("result", index),
         output_snapshot=message.get("result"),
+        usage=usage_field(Usage(cost=money(message.get("total_cost_usd")))),
         error_type=str(message.get("subtype") or "error") if failed else None,
         error_message=str(message.get("result") or message.get("errors") or "") or None if failed else None,
         attributes={key: message[key] for key in kept if key in message},

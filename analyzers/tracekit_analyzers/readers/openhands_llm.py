@@ -14,7 +14,7 @@ from typing import Any
 from tracekit.model import Usage
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import ChatMessage, chat_records
-from tracekit_analyzers.readers._openai import chat_message, text_of, usage_of
+from tracekit_analyzers.readers._openai import chat_message, money, text_of, usage_of
 from tracekit_analyzers.readers._run import Run
 from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
 
@@ -66,7 +66,7 @@ def _reply(call: Mapping[str, Any], index: int) -> ChatMessage | None:
         return None
     raw, _ = _choice(call.get("raw_response"))
     text = text_of(raw.get("content")) if raw is not None else None
-    used, cost = usage_of(response.get("usage")), call.get("cost")
+    used, cost = usage_of(response.get("usage")) or Usage(), money(call.get("cost"))
     said = chat_message(message, index)
     return replace(
         said,
@@ -74,7 +74,7 @@ def _reply(call: Mapping[str, Any], index: int) -> ChatMessage | None:
         fate_elsewhere=True,
         model=response.get("model"),
         finish_reason=finish_reason,
-        usage=replace(used or Usage(), cost=cost if isinstance(cost, int | float) else None),
+        usage=replace(used, cost=used.cost if cost is None else cost),
         attributes={name: call[key] for key, name in _KEPT.items() if call.get(key)},
     )
 

@@ -18,6 +18,10 @@ from tracekit_analyzers.readers._bounds import LongLine, TooLarge, loads, size_o
 MAX_LISTED = 10_000
 """Bad pieces kept with their place; more are counted only, so that a ruined file does not fill the memory."""
 
+_LIMIT = "too_large"
+_MOST_LIMITS = 1_000
+"""Limits that were met are listed behind any number of bad pieces: they say why a file was left."""
+
 _SHOWN_BYTES = 400
 
 _DEEPEST = 5_000
@@ -49,7 +53,7 @@ class Damage:
 
     def bad(self, *, file: str, line: int | None, offset: int | None, reason: str, data: bytes | str) -> None:
         """Record a bad piece; never raises."""
-        if self.bad_count >= MAX_LISTED:
+        if self.bad_count >= MAX_LISTED and not reason.startswith(_LIMIT):
             self.bad_count += 1
             return
         self._list(BadLine(file, line, offset, reason, visible_head(data)))
@@ -63,7 +67,7 @@ class Damage:
 
     def _list(self, bad: BadLine) -> None:
         self.bad_count += 1
-        if len(self._bad) < MAX_LISTED:
+        if len(self._bad) < MAX_LISTED + (_MOST_LIMITS if bad.reason.startswith(_LIMIT) else 0):
             self._bad.append(bad)
 
     def counted(self, lines: int) -> None:
@@ -71,10 +75,8 @@ class Damage:
         self.lines += lines
 
     def listed(self) -> tuple[BadLine, ...]:
-        """The bad pieces in the order of files and lines."""
-        return tuple(
-            sorted(self._bad, key=lambda bad: (bad.file, bad.line or 0, bad.offset or 0, bad.reason))
-        )
+        """The bad pieces in the order of files and lines; limits that were met stand first in their file."""
+        return tuple(sorted(self._bad, key=_place))
 
     def forget(self, file: str, *, after: int) -> None:
         """Drop what was told about the lines of *file* behind line *after*, which are about to be read again."""
@@ -90,6 +92,10 @@ class Damage:
             if only(bad):
                 self.lost += bad.lost
                 self._list(bad)
+
+
+def _place(bad: BadLine) -> tuple[str, bool, int, int, str]:
+    return bad.file, not bad.reason.startswith(_LIMIT), bad.line or 0, bad.offset or 0, bad.reason
 
 
 def visible_head(data: bytes | str) -> str:

@@ -10,6 +10,8 @@ from typing import BinaryIO
 
 _CHUNK = 64 << 10
 _BLOCK = 4 << 20
+_LONGEST_LINE = 64 << 20
+"""Taken together block by block, a line costs the square of its length."""
 
 Numbered = tuple[int, int, bytes]
 """Number (1-based) and byte offset of a line, and its bytes."""
@@ -107,17 +109,26 @@ def last_line_end(path: Path, size: int) -> int:
 
 
 def holding(path: Path, word: bytes) -> Iterator[Numbered]:
-    """The lines of *path* that hold *word*, whatever stands around it."""
+    """The lines of *path* that hold *word*, whatever stands around it; of very long ones none."""
     ends = done = 0
     rest = b""
+    is_long = False
     with path.open("rb", buffering=0) as stream:
         while block := stream.read(_BLOCK):
+            if is_long:
+                end = block.find(b"\n") + 1
+                done += end or len(block)
+                if not end:
+                    continue
+                ends, is_long, block = ends + 1, False, block[end:]
             data = rest + block
             cut = data.rfind(b"\n") + 1
             yield from _in_block(data, cut, word, ends, done)
             ends += data.count(b"\n", 0, cut)
             done += cut
             rest = data[cut:]
+            if len(rest) > _LONGEST_LINE:
+                done, rest, is_long = done + len(rest), b"", True
     if word in rest:
         yield ends + 1, done, rest
 
