@@ -46,3 +46,9 @@ def test_an_empty_place_is_not_taken_for_the_default_one(
 
     assert ended.value.code == 2
     assert f"argument {option}: expected where it is, got an empty text" in capsys.readouterr().err
+
+
+def test_without_a_command_all_of_them_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+
+    assert "analyze    which step failed and why, in any log" in capsys.readouterr().err

@@ -148,6 +148,9 @@ def _run(arguments: list[str]) -> int:
             command = load(known)
             command.configure(sub)
             sub.set_defaults(_run=command.run)
+    if not arguments:
+        parser.print_help(sys.stderr)
+        return Exit.USAGE
     try:
         options = parser.parse_args(arguments)
     except SystemExit:
