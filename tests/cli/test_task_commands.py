@@ -133,7 +133,8 @@ def test_an_agents_own_exception_is_told_and_resume_tries_again(shell: Shell) ->
 def test_ls_lists_tasks_and_those_that_are_stuck(shell: Shell) -> None:
     shell.run("start", DIE="1")
 
-    assert "running" in shell.run("ls").stdout
+    [_, row] = shell.run("ls").stdout.splitlines()
+    assert (row.split()[1], row.endswith(" (gone)")) == ("running", True)
     stuck = shell.run("ls", "--stuck").stdout
     assert "no worker of this store lives" in stuck
     assert json.loads(shell.run("ls", "--format", "json").stdout)[0]["task_id"] == "t"

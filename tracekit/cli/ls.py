@@ -35,6 +35,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     from tracekit.durable.owning import existing_store
+    from tracekit.store.liveness import survey
 
     store = existing_store(options.store)
     damaged: list[TracekitError] = []
@@ -54,7 +55,7 @@ def _run(options: argparse.Namespace) -> int:
             ]
         )
     else:
-        _print(shown, left_out, stuck=options.stuck)
+        _print(shown, left_out, gone=survey(store).dead, stuck=options.stuck)
     return Exit.DAMAGE if damaged else Exit.CLEAN
 
 
@@ -74,7 +75,9 @@ def _pages(
         after, left = rows[-1].task_id, left - len(page)
 
 
-def _print(shown: list[tuple[TaskRow, str | None]], left_out: dict[str, int], *, stuck: bool) -> None:
+def _print(
+    shown: list[tuple[TaskRow, str | None]], left_out: dict[str, int], *, gone: tuple[str, ...], stuck: bool
+) -> None:
     head = ["task", "status", "attempt", "updated", "function", "owner"]
     table = [
         [
@@ -83,7 +86,7 @@ def _print(shown: list[tuple[TaskRow, str | None]], left_out: dict[str, int], *,
             row.attempt,
             clock.rfc3339(row.updated_ms * 1_000_000)[:19],
             row.function,
-            row.owner or "-",
+            f"{row.owner} (gone)" if row.owner in gone else row.owner or "-",
         ]
         for row, _ in shown
     ]
