@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tui.driving import explorer, press, screen_text
+from tests.tui.driving import explorer, press, screen_text, screen_words, settle
 from tests.tui.killed import AGENT, killed_agent, moved
 from tests.tui.watching import use_environment, watched_to_the_end
 from tracekit.store import open_store
@@ -67,6 +67,9 @@ async def test_without_a_probe_the_recovery_stops_at_a_question_that_is_answered
         await press(pilot, "r", "r", "enter")
         screen = await watched_to_the_end(app, pilot)
         assert screen.code == 5, screen.output
+        await pilot.resize_terminal(80, 24)
+        await settle(pilot)
+        assert "ended with code 5: it waits for a person" in screen_words(app)
 
         await press(pilot, "D")
         area = app.screen.query_one("TextArea")

@@ -34,6 +34,11 @@ FOLLOW_REST = 3.0
 FOLLOW_MOST_REST_S = 8.0
 """... but no longer than this: a person looks on."""
 
+SLOW_S = 1.5
+"""After so long without an answer the top line says that one is waited for."""
+READING = ("read", "open")
+"""Work of which the top line says how far it is."""
+
 
 class Explorer(Busy, App[int]):
     """Look at traces, judge, recover."""
@@ -71,6 +76,9 @@ class Explorer(Busy, App[int]):
         """Which state of the analysis is on the screen."""
         self.traces_read = 0
         self.bad_lines = 0
+        self.waits: dict[object, tuple[str, float]] = {}
+        """What is being worked out in threads: its group, and since when (`time.monotonic`)."""
+        self.tells_to_wait = False
         self.defects: list[Exception] = []
         """Errors that are ours: told to the person, and what a test looks at."""
         self.register_theme(DARK)
@@ -161,8 +169,21 @@ class Explorer(Busy, App[int]):
         """Whether the first verdicts are still being worked out."""
         return self.loading and not self.judged_once
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether a person has been waiting for an answer, such as one of a store that another process keeps locked."""
+        since = time.monotonic() - SLOW_S
+        return any(began < since for group, began in self.waits.values() if group not in READING)
+
+    def is_waiting_for(self, group: str) -> bool:
+        """Whether an answer of *group* is on its way."""
+        return any(group == known for known, _ in self.waits.values())
+
     def _tick(self) -> None:
         if not self.loading:
+            if self.is_slow != self.tells_to_wait:
+                self.tells_to_wait = self.is_slow
+                self._tell()
             return
         if self.controller is not None and self.controller.news > self.news_shown:
             # The first reading has rows: they are shown while it goes on.
@@ -175,13 +196,20 @@ class Explorer(Busy, App[int]):
             self.screen.tell()
 
     def _follow(self) -> None:
-        if self.following and not self.loading and time.monotonic() >= self._rested_at:
+        if self.following:
+            self.read_when_rested()
+
+    def read_when_rested(self) -> None:
+        """Read what is new, unless the reading before is going on or has only just ended."""
+        if not self.loading and time.monotonic() >= self._rested_at:
             self.read()
 
     def reading_note(self) -> str:
         """How far reading has come, or what was read, for the top line."""
         if self.gave_up:
             return "not read: Ctrl-R tries again"
+        if self.tells_to_wait and not self.loading:
+            return "waiting for an answer …"
         follow = "follow · " if self.following else ""
         progress = self.controller.progress if self.controller is not None else None
         if self.loading and progress is not None and progress.stage != "done" and not self.following:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar, cast
 
 from textual.dom import DOMNode
@@ -45,6 +47,18 @@ async def off_loop(work: Callable[[], T]) -> T:
     return await answer
 
 
+@contextmanager
+def waited_for(app: object, group: str) -> Iterator[None]:
+    """A block for whose end a person waits: the app knows since when, and says so when it takes long."""
+    waits: dict[object, tuple[str, float]] = app.waits  # type: ignore[attr-defined]  # the explorer has it
+    name = object()
+    waits[name] = (group, time.monotonic())
+    try:
+        yield
+    finally:
+        del waits[name]
+
+
 class Busy:
     """
     What may run work in a thread; errors of tracekit become words at the bottom, others stay errors.
@@ -62,9 +76,16 @@ class Busy:
 
         async def both() -> None:
             try:
-                value = await off_loop(work)
+                with waited_for(cast(DOMNode, self).app, group):
+                    value = await off_loop(work)
             except TracekitError as error:
                 self.failed(error)
+                return
+            except OSError as error:
+                # The world outside: a file that went, a disk that is full, rights that are missing.
+                self.failed(
+                    TracekitError("file.failed", f"{error.strerror or error}: {error.filename or ''}")
+                )
                 return
             except Exception as error:
                 # A defect in one answer must not close the screen on a person in the middle of a recovery.

@@ -49,7 +49,11 @@ class Controller:
 
     def load(self) -> tuple[int, int]:
         """Read what is new; numbers of traces and of damaged lines."""
-        self.analysis.load(self._told)
+        try:
+            self.analysis.load(self._told)
+        except FileNotFoundError:
+            # A log went after it was listed, as by rotation: the next look lists what is there.
+            self.analysis.load(self._told)
         count = self.analysis.traces(limit=1).unfiltered
         self.from_store = count == 0 and self.recoveries is not None
         if self.from_store and self.recoveries is not None:

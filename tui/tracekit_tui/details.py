@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from difflib import SequenceMatcher
 
 from tracekit_analyzers.views import MessageLine, OriginLine, Page, StepDetail
-from tracekit_tui.marks import duration, glyph, moment, money
+from tracekit_tui.marks import duration, glyph, moment, money, state_words
 from tracekit_tui.text import Ink, Line, Run, fit, visible, wrap, wrapped
 
 ALIGN_LINES = 2000
@@ -107,7 +107,7 @@ def _effect_words(effect: str) -> str:
         known = json.loads(effect)
     except ValueError:
         return visible(effect)
-    words = [str(known.get(name)) for name in ("risk", "status") if known.get(name)]
+    words = [state_words(str(known.get(name))) for name in ("risk", "status") if known.get(name)]
     if known.get("idempotent"):
         words.append("the server honours the key")
     return visible(" · ".join([*words, f"key {known.get('key')}"]))
@@ -115,7 +115,7 @@ def _effect_words(effect: str) -> str:
 
 def diff(detail: StepDetail, width: int) -> list[Line]:
     """What the model wrote beside what the tool received, with each difference named."""
-    if detail.asked_arguments is None and detail.received_input is None:
+    if detail.asked_arguments is None and (detail.received_input is None or detail.line.kind == "model"):
         return _no_call(detail, width)
     if detail.asked_arguments is None:
         return _unasked(detail, width)
@@ -150,7 +150,7 @@ def _no_call(detail: StepDetail, width: int) -> list[Line]:
     who = "the model" if detail.line.kind == "model" else "it"
     if not answer:
         return [((f"no tool call here, and {who} answered nothing that was recorded", "dim"),)]
-    head_line: Line = ((f"no tool call here; what {who} answered:", "dim"),)
+    head_line: Line = ((f"what {who} answered:", "dim"),)
     return [head_line, (("", "plain"),), *wrapped(laid_out(answer), width)]
 
 

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 LOW_BELOW_HEIGHT = 28
 """A lower window gives its lists more of the room."""
+TINY_BELOW_HEIGHT = 16
+"""A lower one has room for one panel, or for two of a few lines."""
+
+PROMPT_KEYS = [("Enter", "done"), ("Esc", "leave it")]
+"""What counts while a line is asked for: letters are text then."""
 
 HELP, OPEN = named("app.help"), named("list.open")
 
@@ -61,6 +66,7 @@ class Prompt(Input):
         self.add_class("open")
         self.cursor_position = len(value)
         self.focus()
+        self._tell()
 
     def close(self) -> bool:
         """Whether it was open; it is not any more."""
@@ -68,7 +74,12 @@ class Prompt(Input):
         self.remove_class("open")
         if was_open and self._back is not None:
             self._back.focus()
+        self._tell()
         return was_open
+
+    def _tell(self) -> None:
+        if isinstance(self.screen, ExplorerScreen):
+            self.screen.tell()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
@@ -139,17 +150,11 @@ class ExplorerScreen(Busy, Screen[None]):
         self.query_one("#keys", Static).update(content(self._keys(width)))
 
     def _keys(self, width: int) -> list[Run]:
-        runs: list[Run] = []
-        used = 0
-        help_key = self.explorer.key_of(HELP)
-        room = width - len(f" {show_key(help_key)} help ")
-        for key, title in self.keys_here():
-            text = f" {show_key(key)} "
-            used += len(text) + len(title) + 1
-            if used > room:
-                break
-            runs += [(text, "bar"), (f"{title} ", "dim")]
-        return [*runs, (f" {show_key(help_key)} ", "bar"), ("help ", "dim")]
+        if self.query_one(Prompt).has_class("open"):
+            return _key_runs(PROMPT_KEYS, width)
+        end = _key_runs([(self.explorer.key_of(HELP), "help")], width)
+        room = width - sum(len(text) for text, _ in end)
+        return [*_key_runs(self.keys_here(), room), *end]
 
     def keys_here(self) -> list[tuple[str, str]]:
         """The keys that matter most here, with what they do."""
@@ -158,6 +163,7 @@ class ExplorerScreen(Busy, Screen[None]):
 
     def on_resize(self) -> None:
         self.set_class(self.size.height < LOW_BELOW_HEIGHT, "low")
+        self.set_class(self.size.height < TINY_BELOW_HEIGHT, "tiny")
         self.tell()
 
     def on_screen_resume(self) -> None:
@@ -179,6 +185,18 @@ class ExplorerScreen(Busy, Screen[None]):
         """What the editor and the pager open here."""
         found = self.copyable()
         return found[0] if found else None
+
+
+def _key_runs(keys: Iterable[tuple[str, str]], room: int) -> list[Run]:
+    """As many of *keys* with what they do as there is room for."""
+    runs: list[Run] = []
+    for key, title in keys:
+        pair: list[Run] = [(f" {show_key(key)} ", "bar"), (f"{title} ", "dim")]
+        room -= sum(len(text) for text, _ in pair)
+        if room < 0:
+            break
+        runs += pair
+    return runs
 
 
 def _cut(runs: Iterable[Run], room: int) -> list[Run]:

@@ -30,6 +30,8 @@ Row = TypeVar("Row")
 PAGE_ROWS = 200
 PAGES_KEPT = 64
 """12,800 rows: more than any screen shows, less than 10 MB."""
+MIN_ROWS = 3
+"""Rows for which a list keeps room that is no higher than it needs."""
 SEARCHED_PAGES = 25
 """Pages on either side in which the row under the cursor is looked for when it has moved: 5,000 rows."""
 
@@ -106,6 +108,8 @@ class VirtualList(Busy, Inked):
         self._follow_end = False
         self._placed_at: int | None = 0
         """Where the cursor was put without a key; None once a person has moved it."""
+        self.fits_rows = False
+        """Whether it is no higher than its rows need, so that what stands below has the room."""
         self._put_at: int | None = None
         """Where the cursor is to be put when the rows have come that were asked for."""
 
@@ -233,8 +237,15 @@ class VirtualList(Busy, Inked):
             self._pages.popitem(last=False)
         self.total, self.unfiltered = answer.total, answer.unfiltered
         self.virtual_size = Size(self.inner_width, self.total + 1)
+        self.fit_rows(self.fits_rows)
         self._tell_count()
         self.refresh()
+
+    def fit_rows(self, fits: bool) -> None:
+        """Be no higher than the rows need from now on, or as high as the layout says."""
+        self.fits_rows = fits
+        head_and_frame = 3
+        self.styles.max_height = max(MIN_ROWS, self.total) + head_and_frame if fits else None
 
     def row(self, index: int) -> Any | None:
         """The row at *index*, or None while its page is on its way."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tracekit.model import TaskStatus
 from tracekit_tui.recoveries import Recoveries
-from tracekit_tui.runner import RecoveryRun
 from tracekit_tui.text import Ink, Line, wrap_words
 from tracekit_tui.viewing import RecoveryView, recommended
 
@@ -72,7 +71,7 @@ def panel_text(view: RecoveryView) -> str:
     return "\n".join("".join(text for text, _ in line) for line in panel_lines(view, None, 120)) + "\n"
 
 
-def output_lines(output: str, code: int | None, run: RecoveryRun | None, width: int) -> list[Line]:
+def output_lines(output: str, code: int | None, width: int) -> list[Line]:
     """What the process said, and how it ended."""
     lines: list[Line] = (
         [((line, "plain"),) for line in wrap_words(output.rstrip("\n"), width)] if output else []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
 from tracekit_analyzers.model import Diagnosis, TraceVerdict
 from tracekit_analyzers.views import TraceRow
 from tracekit_tui.marks import confidence, counted, duration, glyph, money, run_state, state_words
@@ -34,6 +36,8 @@ def summary_lines(
         *([duration(row.duration_ms)] if row.duration_ms is not None else []),
         *([f"{row.tokens:,} tokens"] if row.tokens else []),
         *([money(row.cost)] if row.cost is not None else []),
+        # Runs without an id of their own often have one name: their file tells them apart.
+        *([f"{row.trace_id[:8]} in {PurePath(row.source.file).name}"] if row.task_id is None else []),
     ]
     name: Run = (row.name if row.task_id is None else f"{row.task_id} · {row.name}", "strong")
     lines = flow([(f"{sign} ", ink), name, (f"  {' · '.join(words)}", "dim")], width, 2)

@@ -30,15 +30,23 @@ class TextPane(Busy, Inked):
         self._lines: Sequence[Line] = ()
         self._make: Make | None = None
         self._made_for = 0
+        self._at_end = False
+        """Whether the last lines are to be in sight, whatever comes and however low the panel gets."""
 
     @property
     def text(self) -> str:
         """What is shown, as text."""
         return "\n".join(plain(line) for line in self._lines)
 
-    def show(self, make: Make, *, keep_place: bool = False) -> None:
-        """Show what *make* makes for the width of this panel."""
-        self._make = make
+    def show(self, make: Make, *, keep_place: bool = False, at_end: bool = False) -> None:
+        """
+        Show what *make* makes for the width of this panel, from its top.
+
+        Args:
+            keep_place: The lines in sight stay where they are.
+            at_end: The last lines are shown, as of a text that grows.
+        """
+        self._make, self._at_end = make, at_end
         width = self.inner_width
         if width <= 0:
             self._made_for = 0
@@ -52,7 +60,10 @@ class TextPane(Busy, Inked):
         self._lines = lines
         self.virtual_size = Size(self.inner_width, len(lines))
         self._tell_count()
-        if not keep_place:
+        if self._at_end:
+            # The new height counts only after the next layout.
+            self.call_after_refresh(self._show_end)
+        elif not keep_place:
             self.scroll_at_once(0)
         self.refresh()
 
@@ -63,7 +74,9 @@ class TextPane(Busy, Inked):
     def on_resize(self) -> None:
         self._tell_count()
         if self._make is not None and self.inner_width != self._made_for:
-            self.show(self._make, keep_place=True)
+            self.show(self._make, keep_place=True, at_end=self._at_end)
+        elif self._at_end:
+            self.call_after_refresh(self._show_end)
 
     def render_line(self, y: int) -> Strip:
         index = self.scroll_offset.y + y
@@ -86,14 +99,19 @@ class TextPane(Busy, Inked):
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         return selection.extract(self.text), "\n"
 
+    def _show_end(self) -> None:
+        self.scroll_at_once(max(0, len(self._lines) - self.size.height))
+
     def action_move(self, count: int) -> None:
+        self._at_end = False
         self.scroll_relative(y=count, animate=False, immediate=True)
 
     def action_top(self) -> None:
+        self._at_end = False
         self.scroll_at_once(0)
 
     def action_bottom(self) -> None:
-        self.scroll_at_once(max(0, len(self._lines) - self.size.height))
+        self._show_end()
 
     def action_half_page(self, halves: int) -> None:
         self.action_move(halves * max(1, self.size.height // 2))

@@ -196,10 +196,19 @@ def recommended(view: RecoveryView) -> str:
             )
         return f"first {inner.task_id}, which it started and which {words}; then resume"
     if outer is None:
-        return view.plan.recommendation
+        return _planned(view.plan)
     if view.task.status is TaskStatus.DONE:
         return f"on with {outer.task_id}, which stopped for this task"
-    return f"{view.plan.recommendation}; then on with {outer.task_id}, which stopped for this task"
+    return f"{_planned(view.plan)}; then on with {outer.task_id}, which stopped for this task"
+
+
+def _planned(plan: Plan) -> str:
+    unasked = plan.action == "review" and not plan.reviews
+    return (
+        f"{plan.recommendation}: resume puts the question, and its answers open here"
+        if unasked
+        else plan.recommendation
+    )
 
 
 def queue_line(

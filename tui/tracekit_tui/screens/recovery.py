@@ -246,8 +246,10 @@ class RecoveryScreen(ExplorerScreen):
         self.code = code
         if said or code is not None:
             self._say()
-        self.explorer.read()
-        if code is not None:
+        if code is None:
+            self.explorer.read_when_rested()
+        else:
+            self.explorer.read()
             # Something is left to choose only where it did not end well.
             self.set_class(code != 0, "ended")
             self.query_one("#choices" if code else "#steps", VirtualList).focus()
@@ -255,10 +257,9 @@ class RecoveryScreen(ExplorerScreen):
             self.tell()
 
     def _say(self) -> None:
-        output, code, run = self.output, self.code, self.run
+        output, code = self.output, self.code
         pane = self.query_one("#output", TextPane)
-        pane.show(lambda width: output_lines(output, code, run, width), keep_place=True)
-        self.call_later(pane.action_bottom)
+        pane.show(lambda width: output_lines(output, code, width), at_end=True)
 
     def _show_steps(self) -> None:
         controller = self.explorer.controller

@@ -21,6 +21,9 @@ from tracekit_tui.text import Ink, Line, Run, clip, flow, visible
 from tracekit_tui.textpane import TextPane
 from tracekit_tui.viewing import QueueLine, claim_words
 
+LOOK_S = 2.0
+"""How often the queue is looked at: others decide, too."""
+
 
 class ReviewScreen(ExplorerScreen):
     """The queue of open questions."""
@@ -42,8 +45,13 @@ class ReviewScreen(ExplorerScreen):
     def start(self) -> None:
         self.query_one(TextPane).border_title = "the question under the cursor"
         self.query_one(VirtualList).focus()
-        self.set_interval(2.0, self.changed)
+        self.set_interval(LOOK_S, self._look)
         self.changed()
+
+    def _look(self) -> None:
+        # A newer question would take the place of one that a locked store has not answered yet, for ever.
+        if not self.explorer.is_waiting_for("queue"):
+            self.changed()
 
     def changed(self) -> None:
         controller = self.explorer.controller

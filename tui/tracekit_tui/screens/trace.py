@@ -210,6 +210,7 @@ class TraceScreen(ExplorerScreen):
         stacked = self.has_class("stacked")
         self.steps.styles.width = "100%" if stacked else f"{self.share}%"
         self.steps.styles.height = f"{self.share}%" if stacked else "1fr"
+        self.steps.fit_rows(stacked)
 
     def action_fold(self) -> None:
         row: StepLine | None = self.steps.current
