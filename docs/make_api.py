@@ -75,7 +75,7 @@ METHODS = {
     "Findings": ("scan", "sql", "report", "close"),
     "Session": (
         *("load", "traces", "trace", "steps", "step", "context", "lineage"),
-        *("verdict", "diagnoses", "resumable", "damage", "sql", "close"),
+        *("verdict", "diagnoses", "resumable", "groups", "damage", "sql", "close"),
     ),
 }
 """Methods that are meant to be called, for classes whose objects a user holds."""
