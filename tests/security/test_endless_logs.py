@@ -14,7 +14,9 @@ import orjson
 import pytest
 import zstandard
 
-from tests.analyzers.readers_help import Damage, input_file
+from tests.analyzers.readers_help import Damage, input_file, read
+from tests.analyzers.readers_samples import SAMPLES
+from tests.analyzers.test_readers_hostile import BY_NAME, write
 from tests.security.test_hostile_logs import line
 from tracekit.errors import TracekitError
 from tracekit_analyzers.model import BadLine
@@ -154,10 +156,10 @@ def test_one_value_of_too_many_items_is_refused_wherever_it_stands(
         lambda file, damage: _source.whole(file, damage),
         lambda file, damage: list(_source.lines(file, damage)),
     )
-    for read in readings:
+    for reading in readings:
         damage = Damage()
         path.write_bytes(b'{"a":' + items + b"}\n")
-        assert not read(input_file(path), damage)
+        assert not reading(input_file(path), damage)
         assert damage.found[0]["reason"].startswith("too_large: a value of ")
         assert "10,000 that are taken" in damage.found[0]["reason"]
     rows, bad = opened(_native(tmp_path, items))
@@ -182,9 +184,9 @@ def test_a_document_that_is_too_long_is_refused_with_its_limit(
     monkeypatch.setattr(_source, "_CHUNK_CHARACTERS", 1_000)
     path = tmp_path / "log.json"
     path.write_text(json.dumps({"messages": [{"role": "user", "content": "x" * 100} for _ in range(1000)]}))
-    for read in (_source.whole, lambda file, damage: next(_source.items(file, damage), None)):
+    for reading in (_source.whole, lambda file, damage: next(_source.items(file, damage), None)):
         damage = Damage()
-        assert read(input_file(path), damage) is None
+        assert reading(input_file(path), damage) is None
         assert damage.found[0]["reason"].startswith("too_large: a value of 10,00")
 
 
@@ -336,3 +338,23 @@ def test_a_limit_that_was_met_is_listed_first_behind_any_number_of_bad_lines(
     damage.bad(file="a", line=20, offset=None, reason="too_large: the rest is not read", data=b"")
     assert damage.bad_count == 20
     assert [bad.line for bad in damage.listed()] == [20, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    "name", ["openai_chat", "claude_code", "codex", "openclaw", "js_spans", "langsmith", "autogen"]
+)
+def test_a_run_that_has_to_be_held_is_taken_up_to_what_fits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    reader, sample = BY_NAME[name], SAMPLES[name]
+    one = sample if isinstance(sample, list | tuple) else [sample]
+    if name == "openai_chat":
+        one = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
+    many = [*one, *([one[-1]] * 2_000)]
+    path = write(tmp_path / "log", tuple(many) if isinstance(sample, tuple) else many)
+    monkeypatch.setattr(_bounds, "MOST_HELD", len(json.dumps(one)) + 1_000)
+    found, damage = read(reader, path)
+    assert found
+    assert damage.found[-1]["reason"].startswith("too_large: what has to be held")
+    monkeypatch.setenv("TRACEKIT_READ_LIMITS", "10000")
+    assert not any(bad["reason"].startswith("too_large") for bad in read(reader, path)[1].found)

@@ -16,6 +16,8 @@ MOST_TIMES = 200
 """What an archive may unpack to, in times of its own size. Real logs pack 5 to 20 times smaller."""
 UNPACKED_BYTES = 1 << 30
 """An archive that unpacks to no more than this may have any ratio: a log that repeats its contexts packs very well."""
+MOST_HELD = 1 << 30
+"""Bytes of JSON that a reader holds of one run whose answers come later: they take three times as much of memory."""
 MOST_USELESS = 10_000_000
 """Lines or values in a row that hold no record: a minute's work for nothing."""
 _MANY_BYTES = 1 << 20
@@ -56,14 +58,20 @@ def longest_value() -> int:
     return LONGEST_VALUE * times()
 
 
+def most_held() -> int:
+    """Bytes of JSON that may be held at once."""
+    return MOST_HELD * times()
+
+
 def most_times() -> int:
     """How many times as large as itself an archive may be."""
     return MOST_TIMES * times()
 
 
-def too_long(size: int, what: str = "a value") -> str:
-    """What to say of *what*, of which *size* bytes came."""
-    return f"too_large: {what} of {size:,} bytes or more, of {longest_value():,} that are taken; {how_to_raise()}"
+def too_long(size: int, what: str = "a value", most: int | None = None) -> str:
+    """What to say of *what*, of which *size* bytes came and *most*, else those of a value, are taken."""
+    most = longest_value() if most is None else most
+    return f"too_large: {what} of {size:,} bytes or more, of {most:,} that are taken; {how_to_raise()}"
 
 
 def loads(data: bytes, parse: Callable[[bytes], Any]) -> Any:

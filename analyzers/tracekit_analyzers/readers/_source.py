@@ -5,9 +5,9 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import lru_cache, wraps
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import orjson
 
@@ -26,7 +26,7 @@ _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL
 
 
 _Sniff = Callable[[Any, InputFile], int]
-_Read = Callable[[Any, InputFile, DamageReport], Iterator[NativeRecord]]
+_Reading = Callable[[Any, InputFile, DamageReport], Iterator[NativeRecord]]
 
 
 SHAPE_ERRORS = (TypeError, AttributeError, KeyError, IndexError, ValueError, RecursionError)
@@ -58,11 +58,11 @@ def guarded(
     try:
         yield from records
     except SHAPE_ERRORS as error:
-        reason = f"wrong_shape {what}: {type(error).__name__}: {error}"
+        reason = _bounds.reason(f"wrong_shape {what}: {type(error).__name__}", error)
         damage.bad(file=file.name, line=line, offset=None, reason=reason, data=b"")
 
 
-def never_silent(read: _Read) -> _Read:
+def never_silent(read: _Reading) -> _Reading:
     """*read*, telling the damage report when a file gave no record at all, or is not shaped as its format says."""
 
     @wraps(read)
@@ -266,6 +266,28 @@ def items(file: InputFile, damage: DamageReport) -> Iterator[Any]:
     """Elements of the file's top-level list, or its top-level values where it has no list."""
     with JsonStream(file, damage) as stream:
         yield from stream.items()
+
+
+_T = TypeVar("_T")
+
+
+def held(values: Iterable[_T], file: InputFile, damage: DamageReport) -> Iterator[_T]:
+    """*values* for a caller that keeps them all: those that fit into memory together; the rest is left, and told."""
+    size, most = 0, _bounds.most_held()
+    for value in values:
+        size += _json_bytes(value)
+        if size > most:
+            reason = _bounds.too_long(size, "what has to be held at once,", most)
+            damage.bad(file=file.name, line=None, offset=None, reason=reason, data=b"")
+            return
+        yield value
+
+
+def _json_bytes(value: Any) -> int:
+    try:
+        return len(orjson.dumps(value))
+    except (TypeError, ValueError):
+        return len(str(value))
 
 
 def whole(file: InputFile, damage: DamageReport) -> Any:

@@ -16,7 +16,15 @@ from tracekit_analyzers.readers._chat import usage_field
 from tracekit_analyzers.readers._claude import Entry, conversation_records
 from tracekit_analyzers.readers._openai import money
 from tracekit_analyzers.readers._run import Run
-from tracekit_analyzers.readers._source import lines, never_silent, odd_is_not_ours, peek, peek_lines, whole
+from tracekit_analyzers.readers._source import (
+    held,
+    lines,
+    never_silent,
+    odd_is_not_ours,
+    peek,
+    peek_lines,
+    whole,
+)
 from tracekit_analyzers.readers._spans import span_ids
 
 _TYPES = frozenset({"system", "assistant", "user", "result"})
@@ -66,7 +74,7 @@ def _in_stream(line: Mapping[str, Any]) -> bool:
 def _messages(file: InputFile, damage: DamageReport) -> Iterator[tuple[int, int | None, Mapping[str, Any]]]:
     """Position, line and message, whichever way the stream was kept."""
     if any(_in_stream(line) for line in peek_lines(file.head)[:3]):
-        for index, (line, value) in enumerate(lines(file, damage)):
+        for index, (line, value) in enumerate(held(lines(file, damage), file, damage)):
             if isinstance(value, Mapping):
                 yield index, line, value
         return

@@ -14,7 +14,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import text_of, usage_of
 from tracekit_analyzers.readers._run import Run, json_text
-from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek
+from tracekit_analyzers.readers._source import held, items, never_silent, odd_is_not_ours, peek
 
 _ROLES = {
     "SystemMessage": "system",
@@ -44,7 +44,7 @@ class AutoGenReader:
         """Records call by call; `index` is the position of the call."""
         chat: list[ChatMessage] = []
         asked: set[str] = set()
-        for index, call in enumerate(items(file, damage)):
+        for index, call in enumerate(held(items(file, damage), file, damage)):
             messages = [raw for raw in call.get("messages") or () if isinstance(raw, Mapping)]
             start = len(chat)
             chat += [_sent(raw, index, asked) for raw in messages]

@@ -13,7 +13,7 @@ from typing import Any
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._claude import Entry, conversation_records, starter_of
 from tracekit_analyzers.readers._run import Run
-from tracekit_analyzers.readers._source import lines, never_silent, odd_is_not_ours, peek_lines
+from tracekit_analyzers.readers._source import held, lines, never_silent, odd_is_not_ours, peek_lines
 from tracekit_analyzers.readers._spans import span_ids
 
 _WITH_MESSAGES = frozenset({"user", "assistant", "system"})
@@ -46,7 +46,7 @@ class ClaudeCodeReader:
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records session by session; the whole of a session is held, since answers come in later lines."""
         sessions: dict[str, list[_Line]] = {}
-        for index, (number, record) in enumerate(lines(file, damage)):
+        for index, (number, record) in enumerate(held(lines(file, damage), file, damage)):
             if not isinstance(record, Mapping):
                 damage.bad(
                     file=file.name, line=number, offset=None, reason="not_object", data=str(record)[:200]

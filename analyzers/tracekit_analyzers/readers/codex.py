@@ -17,7 +17,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, Spot, chat_records
 from tracekit_analyzers.readers._openai import role_of, text_of, usage_of
 from tracekit_analyzers.readers._run import Run, json_text, parsed
-from tracekit_analyzers.readers._source import lines, never_silent, odd_is_not_ours, peek_lines
+from tracekit_analyzers.readers._source import held, lines, never_silent, odd_is_not_ours, peek_lines
 from tracekit_analyzers.readers._spans import span_ids
 from tracekit_analyzers.readers._time import iso_ns
 
@@ -57,7 +57,7 @@ class CodexReader:
         told: list[ChatMessage] = []
         usage: Usage | None = None
         model: str | None = None
-        for index, (line, record) in enumerate(lines(file, damage)):
+        for index, (line, record) in enumerate(held(lines(file, damage), file, damage)):
             payload = record.get("payload") if isinstance(record, Mapping) else None
             if not isinstance(payload, Mapping):
                 damage.bad(

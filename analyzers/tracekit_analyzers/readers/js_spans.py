@@ -13,7 +13,7 @@ from tracekit.recording.foreign_span import STATUS_CODES, ForeignEvent, ForeignS
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._otlp_values import attributes_of
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
+from tracekit_analyzers.readers._source import held, items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import pair_ns
 
@@ -36,7 +36,7 @@ class JsSpansReader:
         """Records of the spans in the file's order."""
         runs, key = SpanRuns(file), file_key(file)
         raws = []
-        for raw in items(file, damage):
+        for raw in held(items(file, damage), file, damage):
             if _is_span(raw):
                 raws.append(raw)
             else:

@@ -13,7 +13,7 @@ from tracekit.recording.foreign import ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._openai import usage_of
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
+from tracekit_analyzers.readers._source import held, items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import epoch_ns, iso_ns
 
@@ -39,7 +39,7 @@ class LangSmithReader:
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records of the runs in the order in which they were begun."""
         found: dict[str, dict[str, Any]] = {}
-        for value in items(file, damage):
+        for value in held(items(file, damage), file, damage):
             batch = value if isinstance(value, Mapping) else {}
             both = (
                 [*(batch.get("post") or ()), *(batch.get("patch") or ())] if not _is_run(batch) else [batch]

@@ -20,7 +20,15 @@ from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._code import code_calls
 from tracekit_analyzers.readers._openai import chat_message
 from tracekit_analyzers.readers._run import Run
-from tracekit_analyzers.readers._source import guarded, items, never_silent, odd_is_not_ours, peek, peek_lines
+from tracekit_analyzers.readers._source import (
+    guarded,
+    held,
+    items,
+    never_silent,
+    odd_is_not_ours,
+    peek,
+    peek_lines,
+)
 
 _LISTS = ("traj", "history", "messages", "conversation", "trajectory", "chat_history")
 """Where a run keeps its messages."""
@@ -66,7 +74,7 @@ class OpenAIChatReader:
             return
         values = chain([first], values)
         if isinstance(first, Mapping) and _is_message(first):
-            yield from _read_run(Run(file), list(values), file, damage)
+            yield from _read_run(Run(file), list(held(values, file, damage)), file, damage)
             return
         for trace_index, value in enumerate(values):
             messages = _messages(value)

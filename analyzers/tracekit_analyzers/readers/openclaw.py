@@ -17,7 +17,7 @@ from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._chat import Answer, ChatMessage, chat_records
 from tracekit_analyzers.readers._openai import role_of, text_of
 from tracekit_analyzers.readers._run import Run, hex_id, json_text
-from tracekit_analyzers.readers._source import lines, never_silent, odd_is_not_ours, peek_lines
+from tracekit_analyzers.readers._source import held, lines, never_silent, odd_is_not_ours, peek_lines
 from tracekit_analyzers.readers._time import epoch_ns
 
 _TYPES = frozenset({"message.in", "message.out", "agent.start", "agent.end", "tool.start", "tool.end"})
@@ -52,7 +52,7 @@ class OpenClawReader:
         """Records session by session; an incoming message without a session goes to the session that follows it."""
         sessions: dict[str, list[_Event]] = {}
         waiting: list[tuple[Mapping[str, Any], int]] = []
-        for line, record in lines(file, damage):
+        for line, record in held(lines(file, damage), file, damage):
             if not isinstance(record, Mapping):
                 damage.bad(
                     file=file.name, line=line, offset=None, reason="not_object", data=str(record)[:200]

@@ -18,6 +18,7 @@ from tracekit_analyzers.readers._openai import calls_of, text_of, usage_of
 from tracekit_analyzers.readers._run import Run, json_text
 from tracekit_analyzers.readers._source import (
     guarded,
+    held,
     items,
     lines,
     never_silent,
@@ -82,7 +83,7 @@ def _runs(file: InputFile, damage: DamageReport) -> Iterator[_Found]:
                 name = str(record.get("instance_id") or "") or None
                 yield line, name, _events(record.get("history")), text_of(record.get("error"))
         return
-    yield None, None, _events(list(items(file, damage))), None
+    yield None, None, _events(list(held(items(file, damage), file, damage))), None
 
 
 def _events(history: Any) -> list[Mapping[str, Any]]:

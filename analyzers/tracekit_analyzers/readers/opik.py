@@ -14,7 +14,7 @@ from tracekit.recording.foreign import ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._openai import usage_of
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
+from tracekit_analyzers.readers._source import held, items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import iso_ns
 
@@ -46,7 +46,7 @@ class OpikReader:
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records of traces as roots and of their spans, in the file's order."""
         found: list[Mapping[str, Any]] = []
-        for value in items(file, damage):
+        for value in held(items(file, damage), file, damage):
             found += _all(value) if isinstance(value, Mapping) else []
         roots = {str(raw.get("id")) for raw in found if _is_trace(raw)}
         runs, key = SpanRuns(file), file_key(file)

@@ -9,7 +9,7 @@ from typing import Any
 from tracekit.recording.foreign import ForeignEvent, ForeignSpan
 from tracekit_analyzers.model import DamageReport, InputFile, NativeRecord
 from tracekit_analyzers.readers._run import file_key
-from tracekit_analyzers.readers._source import items, never_silent, odd_is_not_ours, peek, peek_lines
+from tracekit_analyzers.readers._source import held, items, never_silent, odd_is_not_ours, peek, peek_lines
 from tracekit_analyzers.readers._spans import SpanRuns, with_plain_ids
 from tracekit_analyzers.readers._time import iso_ns
 
@@ -34,7 +34,7 @@ class PhoenixReader:
     def read(self, file: InputFile, damage: DamageReport) -> Iterator[NativeRecord]:
         """Records of the spans in the file's order."""
         runs, key = SpanRuns(file), file_key(file)
-        values = chain.from_iterable(_spans(value) for value in items(file, damage))
+        values = chain.from_iterable(_spans(value) for value in held(items(file, damage), file, damage))
         yield from runs.whole(_span(raw, fallback=f"{key}:{number}") for number, raw in enumerate(values))
 
 
