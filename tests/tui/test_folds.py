@@ -80,3 +80,29 @@ def test_the_end_of_a_subtree_is_found_over_many_pages() -> None:
     rows = [_line(0, 0), *(_line(number, 1) for number in range(1, 1300)), _line(1300, 0)]
 
     assert subtree_end(_fetch(rows), 0, 0) == 1300
+
+
+@given(trees(), st.lists(st.integers(0, 29), max_size=6), st.lists(st.integers(0, 29), max_size=4))
+def test_folds_hide_the_same_subtrees_after_rows_have_come_anywhere(
+    rows: list[StepLine], chosen: list[int], came: list[int]
+) -> None:
+    folds, folded = Folds(), set()
+    for position in chosen:
+        if position < len(rows):
+            end = subtree_end(_fetch(rows), position, rows[position].depth)
+            folds.fold(rows[position].step_id, position + 1, end)
+            folded.add(rows[position].step_id)
+    grown = list(rows)
+    for number, position in enumerate(came):
+        at = min(position, len(grown))
+        depth = grown[at - 1].depth + 1 if at else 0
+        grown.insert(at, _line(100 + number, depth))
+
+    again = folds.in_grown(_fetch(grown))
+
+    hidden: set[int] = set()
+    for at, row in enumerate(grown):
+        if row.step_id in folded:
+            hidden |= set(range(at + 1, subtree_end(_fetch(grown), at, row.depth)))
+    expected = [row for at, row in enumerate(grown) if at not in hidden]
+    assert list(again.page(_fetch(grown), 0, 200).rows) == expected

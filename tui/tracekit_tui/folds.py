@@ -22,8 +22,7 @@ class Folds:
 
     def fold(self, step_id: str, first: int, end: int) -> None:
         """Hide the rows from *first* up to *end*, which hang below *step_id*."""
-        self.ids.add(step_id)
-        self._spans[step_id] = (first, end)
+        self._hold(step_id, first, end)
         self._merge()
 
     def unfold(self, step_id: str) -> None:
@@ -37,6 +36,28 @@ class Folds:
         self.ids.clear()
         self._spans.clear()
         self._merge()
+
+    def in_grown(self, fetch: Callable[[int, int], Page[StepLine]]) -> Folds:
+        """The same folds in the tree as it is now: rows that came stand before, inside and after what they hide."""
+        found = Folds()
+        open_folds: list[tuple[str, int, int]] = []
+        at = 0
+        while rows := fetch(at, SCAN_ROWS).rows:
+            for position, row in enumerate(rows, at):
+                while open_folds and row.depth <= open_folds[-1][2]:
+                    step_id, first, _ = open_folds.pop()
+                    found._hold(step_id, first, position)
+                if row.step_id in self.ids:
+                    open_folds.append((row.step_id, position + 1, row.depth))
+            at += len(rows)
+        for step_id, first, _ in open_folds:
+            found._hold(step_id, first, at)
+        found._merge()
+        return found
+
+    def _hold(self, step_id: str, first: int, end: int) -> None:
+        self.ids.add(step_id)
+        self._spans[step_id] = (first, end)
 
     def _merge(self) -> None:
         merged: list[tuple[int, int]] = []

@@ -77,6 +77,19 @@ class TraceScreen(ExplorerScreen):
     def changed(self) -> None:
         controller, trace_id = self.controller, self.trace_id
         self.in_thread(lambda: controller.analysis.trace(trace_id), self._know, group="trace")
+        if not self.folds.ids:
+            self._feed(keep_cursor=True)
+            return
+        folds, fetch = self.folds, self.controller.steps(self.trace_id, self.only_errors)
+        folded = frozenset(folds.ids)
+        self.in_thread(
+            lambda: folds.in_grown(fetch), lambda found: self._refold(folded, found), group="refold"
+        )
+
+    def _refold(self, folded: frozenset[str], found: Folds) -> None:
+        # What a person has folded or unfolded meanwhile is newer.
+        if self.folds.ids == folded:
+            self.folds = found
         self._feed(keep_cursor=True)
 
     def _know(self, trace: TraceRow | None) -> None:
