@@ -243,6 +243,7 @@ class Ask(Dialog[str]):
         area = self.query_one(TextArea)
         area.border_title = visible(self.heading).replace("[", "(").replace("]", ")")
         self.query_one("#about", Static).update(content([(self.about, "plain")]))
+        self.query_one("#wrong", Static).display = False
         area.focus()
         if self.replaced:
             area.select_all()
@@ -260,4 +261,6 @@ class Ask(Dialog[str]):
         if wrong is None:
             self.dismiss(text)
         else:
-            self.query_one("#wrong", Static).update(content([(wrong, "error")]))
+            told = self.query_one("#wrong", Static)
+            told.display = True
+            told.update(content([(wrong, "error")]))

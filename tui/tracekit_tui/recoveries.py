@@ -222,7 +222,8 @@ class Recoveries:
             tied = f", tied to the arguments that you saw (digest {seen})" if seen else ""
             words.append(f"write the decision {choice.decision!r} on review {intent.review.review_id}{tied}")
             if given is not None:
-                words += ["with:", given, *self._not_checked(view, intent)]
+                value = json.dumps(intent.value, ensure_ascii=False)
+                words += [f"with: {value}", *self._not_checked(view, intent)]
         if intent.parent is not None:
             found = plan_restore(intent.parent, at=choice.fork_at or "", store=self.store)
             words += [f"{name}: {text}" for name, text in restore_words(found, intent.task_id)]
