@@ -143,6 +143,9 @@ SELECT w.* EXCLUDE (worded), l.time_limit, c.step_id IS NOT NULL AS called_by_co
       THEN 'output.unparseable'
     WHEN kind <> 'tool' AND regexp_matches(lower(said), '^keyerror|missing (required )?(field|key|property)|field required|required (property|field|key)')
       THEN 'output.missing_field'
+    -- A client that reads answers as a schema raises on the model's own step; a refused request bears the status of the provider.
+    WHEN kind = 'model' AND regexp_matches(lower(said), 'validationerror|validation errors? for ') AND NOT says_status(lower(said), '4\d\d')
+      THEN 'output.unparseable'
     WHEN worded IS NOT NULL AND (kind IN ('tool', 'model') OR starts_with(said, 'HTTP status ')
          OR worded SIMILAR TO '(timeout|context|orchestration|process)\..*') THEN
       CASE WHEN kind = 'tool' AND worded = 'output.refused' THEN 'tool.rejected'

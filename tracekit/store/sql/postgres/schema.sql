@@ -1,4 +1,4 @@
--- The store, schema 2. Every row ends with crc: CRC-32 over its columns as stored, so that a changed byte is found
+-- The store, schema 3. Every row ends with crc: CRC-32 over its columns as stored, so that a changed byte is found
 -- when the row is read. Times are milliseconds since the epoch, UTC; true and false are 1 and 0. Bodies (arguments,
 -- results, messages, raw model output) stand once in blob, by the hash of their content; columns that name one hold
 -- its hash. Deleting is left to `prune`: an open task never loses a row of its ledger.
