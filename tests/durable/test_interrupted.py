@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -129,3 +132,56 @@ def test_an_exit_inside_a_tool_ends_the_attempt_at_once_with_or_without_a_time_l
     state = ownership().store.load("t")
     assert state is not None
     assert [row.status.value for row in state.effects] == ["executed_unknown"]
+
+
+released = threading.Event()
+
+
+@tracekit.tool(effect="write", timeout_s=0.2)
+def hang(what: str) -> None:
+    released.wait(60)
+
+
+@tracekit.task
+async def hangs(run: tracekit.AsyncRun) -> None:
+    await run.tool(hang, "x")
+
+
+def test_a_call_that_hangs_past_its_time_limit_does_not_keep_an_async_task_from_returning() -> None:
+    began_s = time.monotonic()
+    with pytest.raises(tracekit.RequiresReview):
+        hangs.start(task_id="t")
+
+    assert time.monotonic() - began_s < 30
+    released.set()
+
+
+def test_the_time_of_a_call_does_not_run_while_others_are_made() -> None:
+    together = 3 * (os.cpu_count() or 1) + 40  # more than the threads of any loop
+    all_here = threading.Barrier(together)
+
+    @tracekit.tool(effect="write", timeout_s=50)
+    def meet(number: int) -> int:
+        all_here.wait(40)
+        return number
+
+    @tracekit.task
+    async def job(run: tracekit.AsyncRun) -> list[int]:
+        return await asyncio.gather(*(run.tool(meet, number) for number in range(together)))
+
+    assert job.start(task_id="t") == list(range(together))
+
+
+def _first_of_none() -> str:
+    return next(iter(()))
+
+
+def test_a_plain_function_that_raises_stop_iteration_hangs_nobody() -> None:
+    @tracekit.task
+    async def job(run: tracekit.AsyncRun) -> str:
+        try:
+            return await run.step("first", _first_of_none)
+        except RuntimeError as error:
+            return type(error.__cause__).__name__
+
+    assert asyncio.run(asyncio.wait_for(job.start_async(task_id="t"), 30)) == "StopIteration"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from tracekit.durable.places import Scope, entered
-from tracekit.durable.requests import Dispatch, Raised
+from tracekit.durable.requests import Answer, Dispatch, Raised
 from tracekit.durable.session import Session
 from tracekit.tools import current_key
 
@@ -29,6 +30,21 @@ def inside(session: Session, request: Dispatch, *, thread: int | None = None) ->
             yield
         finally:
             current_key.reset(token)
+
+
+def answer_of(call: Callable[[], Any]) -> Answer | Raised:
+    """What *call* gives or raises, exits among it: as a value it gets out of any thread."""
+    try:
+        return Answer(call())
+    except BaseException as error:
+        return Raised(error)
+
+
+def passed_on(answer: Answer | Raised) -> Answer | Raised:
+    """*answer* to whoever waits for it; raises an exit or an interruption, which is no answer of the tool."""
+    if isinstance(answer, Raised) and not isinstance(answer.error, Exception):
+        raise answer.error
+    return answer
 
 
 def timed_out(request: Dispatch) -> Raised:

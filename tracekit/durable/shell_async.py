@@ -8,13 +8,16 @@ and its record at which the task could be cancelled.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
+import functools
 import inspect
 import threading
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tracekit import clock
-from tracekit.durable.inside import inside, timed_out
+from tracekit.durable.inside import answer_of, inside, passed_on, timed_out
 from tracekit.durable.points import point
 from tracekit.durable.requests import Answer, Commit, Dispatch, Op, Raised, Request
 from tracekit.durable.session import Session
@@ -63,7 +66,7 @@ async def _dispatch(session: Session, request: Dispatch) -> Answer | Raised:
     with inside(session, request, thread=threading.get_ident() if request.is_async else None):
         try:
             async with asyncio.timeout(request.timeout_s) as limit:
-                answer: Answer | Raised = Answer(await _call(request))
+                answer = await _call(request)
         except TimeoutError as error:
             answer = timed_out(request) if limit.expired() else Raised(error)
         except Exception as error:
@@ -74,18 +77,20 @@ async def _dispatch(session: Session, request: Dispatch) -> Answer | Raised:
     return answer
 
 
-async def _call(request: Dispatch) -> Any:
+async def _call(request: Dispatch) -> Answer | Raised:
     if request.is_async:
-        return await request.call()
-    value = await _in_thread(request)
-    return await value if inspect.isawaitable(value) else value
+        return Answer(await request.call())
+    answer = passed_on(await _in_thread(request))
+    if isinstance(answer, Answer) and inspect.isawaitable(answer.value):
+        return Answer(await answer.value)
+    return answer
 
 
-async def _in_thread(request: Dispatch) -> Any:
+async def _in_thread(request: Dispatch) -> Answer | Raised:
     """A plain function off the loop, so that it does not hold up the rest; left to itself when its time is over."""
     loop = asyncio.get_running_loop()
-    context = contextvars.copy_context()
-    future = loop.run_in_executor(None, context.run, request.call)
+    work = functools.partial(contextvars.copy_context().run, answer_of, request.call)
+    future = loop.run_in_executor(None, work) if request.timeout_s is None else _in_own_thread(loop, work)
     try:
         return await asyncio.shield(future)
     except asyncio.CancelledError:
@@ -94,8 +99,26 @@ async def _in_thread(request: Dispatch) -> Any:
         raise
 
 
-def _tell_late(request: Dispatch, done: asyncio.Future[Any]) -> None:
-    if done.cancelled() or request.late is None:
-        return
-    error = done.exception()
-    request.late(Answer(done.result()) if error is None else Raised(error))
+def _in_own_thread(
+    loop: asyncio.AbstractEventLoop, work: Callable[[], Answer | Raised]
+) -> asyncio.Future[Answer | Raised]:
+    """
+    *work* in a thread that nobody has to wait for.
+
+    The few threads of the loop keep it open until each call has ended, and while all are taken a call's time would run before
+    it was made: an effect that was never sent would count as unknown.
+    """
+    future: asyncio.Future[Answer | Raised] = loop.create_future()
+
+    def run() -> None:
+        answer = work()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the attempt that asked is over
+            loop.call_soon_threadsafe(future.set_result, answer)
+
+    threading.Thread(target=run, name="tracekit-call", daemon=True).start()
+    return future
+
+
+def _tell_late(request: Dispatch, done: asyncio.Future[Answer | Raised]) -> None:
+    if request.late is not None and not done.cancelled() and done.exception() is None:
+        request.late(done.result())

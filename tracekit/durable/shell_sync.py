@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import functools
 import inspect
 import threading
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from tracekit import clock
-from tracekit.durable.inside import inside, timed_out
+from tracekit.durable.inside import answer_of, inside, passed_on, timed_out
 from tracekit.durable.points import point
 from tracekit.durable.requests import Answer, Commit, Dispatch, Op, Raised, Request
 from tracekit.durable.session import Session
@@ -47,47 +48,36 @@ def _carry_out(session: Session, request: Request) -> Any:
 def _dispatch(session: Session, request: Dispatch) -> Answer | Raised:
     point(f"before_{request.point}")
     with inside(session, request):
-        answer = _plain(request) if request.timeout_s is None else _timed(request, request.timeout_s)
+        work = functools.partial(_called, request)
+        answer = answer_of(work) if request.timeout_s is None else _timed(request, work, request.timeout_s)
+    answer = passed_on(answer)
     point(f"after_{request.point}")
     return answer
 
 
-def _plain(request: Dispatch) -> Answer | Raised:
-    try:
-        value = request.call()
-        return Answer(_awaited(value) if inspect.isawaitable(value) else value)
-    except Exception as error:
-        return Raised(error)
+def _called(request: Dispatch) -> Any:
+    value = request.call()
+    return _awaited(value) if inspect.isawaitable(value) else value
 
 
-def _timed(request: Dispatch, timeout_s: float) -> Answer | Raised:
+def _timed(request: Dispatch, work: Callable[[], Any], timeout_s: float) -> Answer | Raised:
     """The answer, or that none came in time; the thread is left, since Python can't stop it."""
     context = contextvars.copy_context()
     answers: list[Answer | Raised] = []
     done = threading.Event()
     given_up = threading.Event()
 
-    def work() -> None:
-        try:
-            answers.append(context.run(_plain, request))
-        except BaseException as error:
-            answers.append(Raised(error))  # an exit, which would end this thread and leave its caller waiting
+    def run() -> None:
+        answers.append(context.run(answer_of, work))
         done.set()
         if given_up.is_set() and request.late is not None:
             request.late(answers[0])
 
-    threading.Thread(target=work, name="tracekit-call", daemon=True).start()
-    if not done.wait(timeout_s):
-        given_up.set()
-        return timed_out(request)
-    return _passed_on(answers[0])
-
-
-def _passed_on(answer: Answer | Raised) -> Answer | Raised:
-    """*answer*; what is no `Exception` goes on as it does without a time limit."""
-    if isinstance(answer, Raised) and not isinstance(answer.error, Exception):
-        raise answer.error
-    return answer
+    threading.Thread(target=run, name="tracekit-call", daemon=True).start()
+    if done.wait(timeout_s):
+        return answers[0]
+    given_up.set()
+    return timed_out(request)
 
 
 def _awaited(value: Awaitable[Any]) -> Any:
