@@ -187,3 +187,18 @@ def test_an_argument_has_its_latest_answer_that_was_there_when_its_call_began(tm
             expected.append((step, path, min(places)[2], min(places)[1]))
     assert len(expected) > 500
     assert sorted(found) == sorted(expected)
+
+
+def test_each_value_of_a_large_output_is_told_by_its_path(tmp_path: Path) -> None:
+    rows = [{"id": f"k{n}", "of it": [n, {"x": None, "y": "long " * 900 + f"v{n}"}][: 1 + (n % 1000 == 0)]} for n in range(6000)]  # fmt: skip
+    expected = {
+        *((f"$.data.rows[{n}].id", f"k{n}") for n in range(6000)),
+        *((f'$.data.rows[{n}]."of it"[0]', f"{n}") for n in range(6000)),
+        *((f'$.data.rows[{n}]."of it"[1].y', "long " * 900 + f"v{n}") for n in range(0, 6000, 1000)),
+    }
+
+    with related(tmp_path / "log.jsonl", [call(0, output_snapshot={"data": {"rows": rows}})]) as engine:
+        found = engine.con.execute("select path, value from leaves where type <> 'token'").fetchall()
+
+    assert len(found) == len(expected)
+    assert set(found) == expected

@@ -2,7 +2,7 @@
 -- `known_at` is the time from which it was known, where the log has times. Every row comes from one step or message by itself,
 -- so that a trace larger than memory is gone through by ranges of `seq`: the variables from_seq and to_seq, where they are set.
 create or replace table leaves as
-with part_steps as not materialized (
+with recursive part_steps as not materialized (
   select * from steps where seq between coalesce(getvariable('from_seq'), 0) and coalesce(getvariable('to_seq'), 1::bigint << 60)
 ), part_messages as (
   select * from messages where seq between coalesce(getvariable('from_seq'), 0) and coalesce(getvariable('to_seq'), 1::bigint << 60)
@@ -29,15 +29,28 @@ with part_steps as not materialized (
   select trace_id, step_id, seq, known_at, side, member.key as key, member.value as value, json_type(member.value) as type
   from (select trace_id, step_id, seq, known_at, side, unnest(members_of(body)) as member from documents
     where shape = 'OBJECT' and size <= 4000)
+), large as (
+  -- A large document is taken apart level by level until its parts are small: json_tree holds all of it beside each of its nodes.
+  select trace_id, step_id, seq, known_at, side, '$' as top, shape as type, body from documents
+  where shape in ('OBJECT', 'ARRAY') and size > 4000
+  union all
+  select trace_id, step_id, seq, known_at, side, top || part.place, json_type(part.value), part.value from (
+    select trace_id, step_id, seq, known_at, side, top, unnest(case type
+      when 'ARRAY' then list_transform(json_extract(body, '$[*]'), lambda item, n: {'place': '[' || (n - 1) || ']', 'value': item})
+      else list_transform(members_of(body), lambda member: {'place': path_step(member.key), 'value': member.value}) end) as part
+    from large where type in ('OBJECT', 'ARRAY') and length(body) > 4000)
 ), nested as (
   select trace_id, step_id, seq, known_at, side, '$' || path_step(key) as top, value as body from members
   where type in ('OBJECT', 'ARRAY')
   union all
-  select trace_id, step_id, seq, known_at, side, '$', body from documents
-  where shape = 'ARRAY' or (shape = 'OBJECT' and size > 4000)
+  select trace_id, step_id, seq, known_at, side, '$', body from documents where shape = 'ARRAY' and size <= 4000
+  union all
+  select trace_id, step_id, seq, known_at, side, top, body from large where type in ('OBJECT', 'ARRAY') and length(body) <= 4000
 ), atoms as (
   select trace_id, step_id, seq, known_at, side, '$' || path_step(key) as path, type, plain(value, type) as value
   from members where type not in ('OBJECT', 'ARRAY', 'NULL')
+  union all
+  select trace_id, step_id, seq, known_at, side, top, type, plain(body, type) from large where type not in ('OBJECT', 'ARRAY', 'NULL')
   union all
   select n.trace_id, n.step_id, n.seq, n.known_at, n.side, n.top || j.fullkey[2:], j.type, plain(j.atom, j.type)
   from nested n, json_tree(n.body) j where j.type not in ('OBJECT', 'ARRAY', 'NULL')
