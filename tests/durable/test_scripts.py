@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -9,6 +10,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import tracekit
+from tracekit.errors import TracekitError
 
 SCRIPT = '''
 import dataclasses, os, signal, sys
@@ -96,3 +100,9 @@ def test_a_script_that_has_moved_is_found_by_the_name_of_its_file(killed: Path) 
 def _python(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
     env = {name: value for name, value in os.environ.items() if not name.startswith("TRACEKIT_")}
     return subprocess.run([sys.executable, *args], cwd=folder, env=env, capture_output=True, text=True)
+
+
+def test_a_partial_that_no_other_process_could_find_is_refused_where_it_is_declared() -> None:
+    with pytest.raises(TracekitError, match="finds by its name") as caught:
+        tracekit.task(functools.partial(print, "x"))
+    assert caught.value.code == "task.no_name"

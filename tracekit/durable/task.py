@@ -252,6 +252,12 @@ def _first_line(function: Callable[..., Any]) -> str:
 
 def found_name(function: Callable[..., Any]) -> str:
     """`module:qualified_name` under which another process imports *function*; a script is named by its path."""
+    if not hasattr(function, "__qualname__"):
+        raise TracekitError(
+            "task.no_name",
+            f"expected a function that another process finds by its name, got {function!r}; write a function that calls it, "
+            "or give name='module:attribute' of where the task stands",
+        )
     return f"{home_of(function.__module__)}:{function.__qualname__}"
 
 
