@@ -102,6 +102,8 @@ class _Tries:
         self.policy = call.tool.policy.retry or Retry(attempts=limits.max_attempts)
         self.most = max(limits.max_attempts, self.policy.attempts) * round_no
         self.approval = approval if approval is not None and approval.decision in ("retry", "edit") else None
+        self.is_first_tool = round_no == 1
+        """Whether no other tool was tried with these arguments before, as it was where this one is a fallback."""
         self.here = 0
         """Dispatches of this process."""
         self.waited_s = 0.0
@@ -264,6 +266,7 @@ def _begin_step(call: Call, tries: int) -> Any:
 def _request(call: Call, tries: _Tries) -> Dispatch:
     key = call.key if call.is_effect else None
     session, place = call.session, call.place
+    named = call.named if tries.here == 1 and tries.is_first_tool else call.booked()
 
     def late(answer: Answer | Raised) -> None:
         ok = isinstance(answer, Answer)
@@ -275,7 +278,7 @@ def _request(call: Call, tries: _Tries) -> Dispatch:
             return
 
     return Dispatch(
-        call.tool.invocation(call.named, key),
+        call.tool.invocation(named, key),
         is_async=call.tool.is_async,
         timeout_s=call.tool.policy.timeout_s,
         key=key,

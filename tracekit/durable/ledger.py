@@ -13,7 +13,7 @@ from typing import Any
 from tracekit.durable.bodies import blob
 from tracekit.durable.session import Session, now_ms
 from tracekit.model import EffectRisk, EffectStatus, StepKind, StepStatus
-from tracekit.snapshot import canonical, digest
+from tracekit.snapshot import canonical, decode, digest
 from tracekit.store.contract import InsertEffect, PutBlob, UpdateEffect, Write
 from tracekit.store.rows import EffectRow, StepRow
 from tracekit.tools import Tool
@@ -30,7 +30,7 @@ class Call:
     place: str
     tool: Tool[Any, Any]
     named: dict[str, Any]
-    """What the tool receives, by parameter name."""
+    """What the first try receives, by parameter name: the caller's own objects, which the tool may change."""
     args: PutBlob
     args_digest: str
     call_no: int
@@ -56,6 +56,11 @@ class Call:
         return effect_key(
             self.session.task.task_id, self.place, self.call_no, self.tool.name, self.args_digest
         )
+
+    def booked(self) -> dict[str, Any]:
+        """The arguments as they were booked, made anew: no try or probe sees what one before it changed in place."""
+        found: dict[str, Any] = decode(self.args.data)
+        return found
 
     @property
     def effect(self) -> EffectRow | None:

@@ -76,6 +76,6 @@ def ask_about_limit(
         args_digest=call.args_digest if call is not None else "",
         effect_key=call.key if call is not None and call.is_effect else None,
         options=() if call is not None else STANDARD_OPTIONS,
-        details={"tool": call.tool.name, "arguments": call.named} if call is not None else {},
+        details={"tool": call.tool.name, "arguments": call.booked()} if call is not None else {},
     )
     return (yield from stop_for_review(session, row))

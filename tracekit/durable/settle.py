@@ -74,14 +74,13 @@ def _probe(call: Call, probe: Any) -> Op[Settled]:
     effect = call.effect
     since_s = (now_ms() - effect.intent_ms) / 1000 if effect is not None else 0.0
     settle_s = call.tool.policy.settle_s
-    offered = {**call.named, "idempotency_key": call.key}
     function = probe.function if isinstance(probe, Tool) else probe
     for look in range(1, LOOKS + 1):
         wait_s = settle_s - max(0.0, since_s) if look == 1 else settle_s
         if wait_s > 0:
             yield Sleep(wait_s)
         request = Dispatch(
-            lambda: function(**accepted(function, offered)),
+            lambda: function(**accepted(function, {**call.booked(), "idempotency_key": call.key})),
             timeout_s=call.tool.policy.timeout_s,
             key=call.key,
             scope=f"{call.place}:probe{look}",
@@ -134,4 +133,4 @@ def question_about_unknown(call: Call, settled: Settled) -> ReviewRow:
 
 def asked_about(call: Call) -> dict[str, Any]:
     """What a person sees of the call that a question is about."""
-    return {"tool": call.tool.name, "arguments": call.named, "risk": call.tool.policy.effect.value}
+    return {"tool": call.tool.name, "arguments": call.booked(), "risk": call.tool.policy.effect.value}
