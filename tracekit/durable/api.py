@@ -16,7 +16,7 @@ from tracekit.durable.bodies import blob
 from tracekit.durable.decide import Table
 from tracekit.durable.finding import find_task, load_app
 from tracekit.durable.ids import SCOPE_FUNCTION
-from tracekit.durable.owning import Ownership, existing_store, opened, ownership
+from tracekit.durable.owning import Ownership, existing_store, ownership
 from tracekit.durable.plan import AtRisk, Plan, make_plan
 from tracekit.durable.reviewing import is_open, requires_review
 from tracekit.durable.session import Session, now_ms
@@ -116,10 +116,7 @@ def _resumed(
         )
     task = find_task(row.function, app)
     settle_reviews(owner.store, task_id)
-    taken = take(owner, row)
-    session = opened(owner, taken.lease, lambda: task.session(owner, taken.lease))
-    session.beyond_limit = taken.beyond_limit
-    return owner, session, task, None
+    return owner, task.session_again(owner, row), task, None
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ class Scope:
         """Thread that counts here; bound at the first use where none is given."""
         self._calls = itertools.count(1)
         self._children = itertools.count(1)
+        self._tasks = itertools.count(1)
         self._names: set[str] = set()
         self._loops: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
 
@@ -51,6 +52,10 @@ class Scope:
         """The place of the next call."""
         number = next(self._calls)
         return f"{self.path}/{number}" if self.path else str(number)
+
+    def next_task(self) -> str:
+        """The place of the next task that is started here; it does not count among the calls."""
+        return f"{self.path}-{next(self._tasks)}"
 
     def child(self) -> Scope:
         """A scope for a child task of asyncio; numbered in the order of creation."""
@@ -112,6 +117,12 @@ def current_scope(owner: object) -> Scope | None:
         # The context is a copy that `to_thread` made for this one call, or that of a task of a loop in that thread.
         _context.set(_Entered(scope, _current_task()))
     return scope
+
+
+def scope_around() -> Scope | None:
+    """The scope of the code that runs now, whosever it is; None outside all tasks."""
+    scope = _scope_here()
+    return scope and current_scope(scope.owner)
 
 
 def _is_worker_of_asyncio() -> bool:

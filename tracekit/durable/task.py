@@ -17,7 +17,8 @@ from tracekit.durable.ids import checked_id
 from tracekit.durable.life import Body, run_async, run_sync
 from tracekit.durable.limits import Limits, check_limits_given
 from tracekit.durable.next_commands import resume_command
-from tracekit.durable.owning import Ownership, opened, ownership
+from tracekit.durable.owning import UNDER_WAY, Ownership, opened, ownership
+from tracekit.durable.places import scope_around
 from tracekit.durable.points import point
 from tracekit.durable.session import Options, Session, now_ms
 from tracekit.errors import TracekitError
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _registry: dict[str, Task[Any]] = {}
+TAKEN = frozenset({"task_id", "store", "priority"})
+"""What `start` and `submit` take for themselves."""
 
 
 class Task(Generic[R]):
@@ -51,6 +54,7 @@ class Task(Generic[R]):
         on_code_change: str,
         migrate: Migrate | None = None,
     ) -> None:
+        _check_parameters(function)
         functools.update_wrapper(self, function)
         self.function = function
         self.name = name
@@ -169,6 +173,15 @@ class Task(Generic[R]):
             raise TracekitError("task.unknown", f"task {lease.task_id!r} vanished from {owner.store.url}")
         return Session(owner.store, lease, state, options=self.options)
 
+    def session_again(self, owner: Ownership, row: TaskRow) -> Session:
+        """The next attempt of the task of *row*, owned by this process; raises `task.held` while another one has it."""
+        from tracekit.durable.api import take  # imports this module
+
+        taken = take(owner, row)
+        session = opened(owner, taken.lease, lambda: self.session(owner, taken.lease))
+        session.beyond_limit = taken.beyond_limit
+        return session
+
     def _body(self, session: Session) -> Body:
         given = session.body(session.task.arguments)
         return Body(
@@ -183,14 +196,21 @@ class Task(Generic[R]):
     def _admitted(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], task_id: str | None, store: str | Store | None
     ) -> tuple[Ownership, Session | None, Any]:
-        """The owned first attempt, or the result of the finished task that has this id."""
+        """
+        The owned first attempt, or the result of the finished task that has this id.
+
+        A task that another one started before it was killed is gone on with: whoever replays the outer one means the same.
+        """
         owner = ownership(store)
         row, blobs = self._new_row(args, kwargs, task_id, 0)
         point("before_commit:admit")
         created = owner.store.create(row, blobs)
         point("after_commit:admit")
         if not created:
-            return owner, None, self._finished(owner.store, row)
+            there = self._there(owner.store, row)
+            if there.status in UNDER_WAY and scope_around() is not None:
+                return owner, self.session_again(owner, there), None
+            return owner, None, self._finished(owner.store, there)
         lease = owner.acquire(row.task_id, recover=False)
         if lease is None:
             raise TracekitError(
@@ -198,7 +218,19 @@ class Task(Generic[R]):
             )
         return owner, opened(owner, lease, lambda: self.session(owner, lease)), None
 
-    def _finished(self, store: Store, row: TaskRow) -> Any:
+    def _check_call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise before anything is written where the function can't be called like that; its first parameter is the run."""
+        try:
+            inspect.signature(self.function).bind(None, *args, **kwargs)
+        except TypeError as error:
+            raise TracekitError(
+                "task.arguments",
+                f"{self.name} can't be called like that: {error}; nothing was admitted. Its parameters after the run: "
+                + (", ".join(list(inspect.signature(self.function).parameters)[1:]) or "none"),
+            ) from error
+
+    def _there(self, store: Store, row: TaskRow) -> TaskRow:
+        """The task that has the id of *row*; raises where it is another one."""
         state = store.load(row.task_id)
         there = state.task if state is not None else row
         if there.function != row.function or there.arguments != row.arguments:
@@ -206,6 +238,9 @@ class Task(Generic[R]):
                 "task.exists",
                 f"task id {row.task_id!r} belongs to {there.function} with other arguments; give this one its own id",
             )
+        return there
+
+    def _finished(self, store: Store, there: TaskRow) -> Any:
         if there.status is not TaskStatus.DONE:
             raise TracekitError("task.exists", _unfinished_words(store, there))
         return decode(store.blobs([there.result])[there.result]) if there.result else None
@@ -213,11 +248,12 @@ class Task(Generic[R]):
     def _new_row(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], task_id: str | None, priority: int
     ) -> tuple[TaskRow, list[PutBlob]]:
+        self._check_call(args, kwargs)
         arguments = blob({"args": list(args), "kwargs": kwargs})
         now = now_ms()
         random = clock.current().random_hex
         row = TaskRow(
-            f"task-{random(12)}" if task_id is None else checked_id(task_id),
+            _id_here() if task_id is None else checked_id(task_id),
             random(32),
             random(16),
             self.name,
@@ -232,6 +268,31 @@ class Task(Generic[R]):
             updated_ms=now,
         )
         return row, [arguments]
+
+
+def _check_parameters(function: Callable[..., Any]) -> None:
+    """Raise where the function has a parameter that `start` and `submit` would take for themselves."""
+    taken = sorted(TAKEN & set(inspect.signature(function).parameters))
+    if taken:
+        raise TracekitError(
+            "task.parameter",
+            f"the task {function.__qualname__} has a parameter named {taken[0]!r}, which `start` and `submit` take for themselves; "
+            f"call it another name, such as {taken[0] + '_name'!r}",
+        )
+
+
+def _id_here() -> str:
+    """
+    An id for a task that was given none.
+
+    Within another task it is made of that one's id and the place: a replay that made up a new one would start a new
+    task, and pay again what the first has paid.
+    """
+    scope = scope_around()
+    if scope is None:
+        return f"task-{clock.current().random_hex(12)}"
+    assert isinstance(scope.owner, Session)
+    return f"{scope.owner.task.task_id}-inner{scope.next_task()}"
 
 
 def _unfinished_words(store: Store, there: TaskRow) -> str:
