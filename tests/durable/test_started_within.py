@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import tracekit
+
 SCRIPT = """
 import asyncio, os, signal, sys
 import tracekit
@@ -95,3 +97,26 @@ def test_each_is_gone_on_with_after_a_kill_and_pays_once(
     assert json.loads(went_on.stdout.replace("'", '"')) == said
     paid = sorted(line.split()[1] for line in (tmp_path / "world.txt").read_text().splitlines())
     assert paid == sorted(text.split()[1] for text in said)
+
+
+paid: list[int] = []
+
+
+@tracekit.tool(effect="payment")
+def pay_here(amount: int) -> str:
+    paid.append(amount)
+    return f"paid {amount}"
+
+
+@tracekit.task
+def settled(run: tracekit.SyncRun, amount: int) -> str:
+    return run.tool(pay_here, amount)
+
+
+def test_a_scope_that_is_entered_again_after_its_end_finds_the_task_that_it_started() -> None:
+    paid.clear()
+    for _ in range(3):
+        with tracekit.task_scope("refunds"):
+            assert settled.start(5) == "paid 5"
+
+    assert paid == [5]

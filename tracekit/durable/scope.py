@@ -84,7 +84,8 @@ def task_scope(
     owner = ownership(store)
     there = _admitted(owner, task_id, goal, max_recoveries)
     if there.status is TaskStatus.DONE:
-        with _led_to(Guard(_finished_session(owner, task_id), is_over=True)) as guard:
+        over = _finished_session(owner, task_id)
+        with entered(over.scope), _led_to(Guard(over, is_over=True)) as guard:
             yield guard
         return
     settle_reviews(owner.store, task_id)
