@@ -211,8 +211,8 @@ def read_log(traces: Path, states: Sequence[TaskState], full_ms: Sequence[tuple[
         full_ms: When the disk was full: a step that was under way then may be missing, no other may.
     """
     verdict, log = Verdict(), Log.of(traces)
-    missing = [step for state in states for step in state.steps if step.step_id not in log.steps]
-    unexplained = [step for step in missing if not _overlaps(step, full_ms)]
+    missing = [(step, state) for state in states for step in state.steps if step.step_id not in log.steps]
+    unexplained = [step for step, state in missing if not _overlaps(step, state, full_ms)]
     verdict.broken += [
         f"{step.task_id} {step.name} {step.place} try {step.tries}: not in the log, the disk had room ({step.started_ms})"
         for step in unexplained
@@ -239,7 +239,13 @@ def read_log(traces: Path, states: Sequence[TaskState], full_ms: Sequence[tuple[
     return verdict
 
 
-def _overlaps(step: StepRow, spans_ms: Sequence[tuple[int, int]]) -> bool:
-    """Whether one of the tries of *step* may have begun in one of the spans: the row knows only the first and the end."""
+def _overlaps(step: StepRow, state: TaskState, spans_ms: Sequence[tuple[int, int]]) -> bool:
+    """
+    Whether one of the tries of *step* may have begun in one of the spans.
+
+    Its row says when the last owner took it up and when it ended; the ledger says when its effect was booked.
+    """
+    booked_ms = [effect.intent_ms for effect in state.effects if effect.place == step.place]
+    begun_ms = min([step.started_ms, *booked_ms])
     ended_ms = step.finished_ms or step.started_ms
-    return any(since <= ended_ms and step.started_ms <= until + REOPENED_MS for since, until in spans_ms)
+    return any(since <= ended_ms and begun_ms <= until + REOPENED_MS for since, until in spans_ms)
