@@ -12,11 +12,12 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from tracekit.durable.api import decide, pending_reviews, plan, resume, resume_async
+    from tracekit.durable.declare import task
     from tracekit.durable.plan import Plan
     from tracekit.durable.reply import Reply
     from tracekit.durable.run import Run
     from tracekit.durable.scope import task_scope
-    from tracekit.durable.task import Task, task
+    from tracekit.durable.task import Task
     from tracekit.durable.typed_run import AsyncRun, SyncRun
     from tracekit.errors import NotExecuted, OutcomeUnknown, Rejected, RequiresReview, TracekitError
     from tracekit.policy import Retry
@@ -53,7 +54,7 @@ else:
             "resume_async": "tracekit.durable.api",
             "shutdown": "tracekit.recording.setup",
             "step": "tracekit.recording.observe",
-            "task": "tracekit.durable.task",
+            "task": "tracekit.durable.declare",
             "task_scope": "tracekit.durable.scope",
             "tool": "tracekit.tools",
         },

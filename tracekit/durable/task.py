@@ -1,21 +1,19 @@
-"""`@task`: a function that can be killed at any moment and goes on in any process."""
+"""A declared task: a function that can be killed at any moment and goes on in any process."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
 import inspect
-from collections.abc import Callable, Coroutine
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tracekit import clock
 from tracekit.durable.bodies import blob
 from tracekit.durable.code_version import code_change, code_version, tool_schema_hash
-from tracekit.durable.decide import Table
 from tracekit.durable.ids import checked_id
 from tracekit.durable.life import Body, run_async, run_sync
-from tracekit.durable.limits import Limits, check_limits_given
+from tracekit.durable.limits import Limits
 from tracekit.durable.next_commands import resume_command
 from tracekit.durable.owning import UNDER_WAY, Ownership, opened, ownership
 from tracekit.durable.places import scope_around
@@ -23,7 +21,6 @@ from tracekit.durable.points import point
 from tracekit.durable.session import Options, Session, now_ms
 from tracekit.errors import TracekitError
 from tracekit.model import TaskStatus
-from tracekit.modules import home_of
 from tracekit.snapshot import decode
 from tracekit.store.contract import PutBlob, Store
 from tracekit.store.liveness import survey
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _registry: dict[str, Task[Any]] = {}
-TAKEN = frozenset({"task_id", "store", "priority"})
-"""What `start` and `submit` take for themselves."""
 
 
 class Task(Generic[R]):
@@ -54,7 +49,6 @@ class Task(Generic[R]):
         on_code_change: str,
         migrate: Migrate | None = None,
     ) -> None:
-        _check_parameters(function)
         functools.update_wrapper(self, function)
         self.function = function
         self.name = name
@@ -270,17 +264,6 @@ class Task(Generic[R]):
         return row, [arguments]
 
 
-def _check_parameters(function: Callable[..., Any]) -> None:
-    """Raise where the function has a parameter that `start` and `submit` would take for themselves."""
-    taken = sorted(TAKEN & set(inspect.signature(function).parameters))
-    if taken:
-        raise TracekitError(
-            "task.parameter",
-            f"the task {function.__qualname__} has a parameter named {taken[0]!r}, which `start` and `submit` take for themselves; "
-            f"call it another name, such as {taken[0] + '_name'!r}",
-        )
-
-
 def _id_here() -> str:
     """
     An id for a task that was given none.
@@ -311,15 +294,9 @@ def _first_line(function: Callable[..., Any]) -> str:
     return (inspect.getdoc(function) or function.__name__).splitlines()[0]
 
 
-def found_name(function: Callable[..., Any]) -> str:
-    """`module:qualified_name` under which another process imports *function*; a script is named by its path."""
-    if not hasattr(function, "__qualname__"):
-        raise TracekitError(
-            "task.no_name",
-            f"expected a function that another process finds by its name, got {function!r}; write a function that calls it, "
-            "or give name='module:attribute' of where the task stands",
-        )
-    return f"{home_of(function.__module__)}:{function.__qualname__}"
+def register(made: Task[Any]) -> None:
+    """Let *made* be found by its name in this process."""
+    _registry[made.name] = made
 
 
 def registered_task(name: str) -> Task[Any] | None:
@@ -330,121 +307,3 @@ def registered_task(name: str) -> Task[Any] | None:
 def registered_tasks() -> list[str]:
     """Names of all tasks declared in this process."""
     return list(_registry)
-
-
-class _Declare(Protocol):
-    """What `@task(...)` gives: makes the task of a function, whose result an async one gives in the end."""
-
-    @overload
-    def __call__(self, function: Callable[..., Coroutine[Any, Any, R]], /) -> Task[R]: ...
-    @overload
-    def __call__(self, function: Callable[..., R], /) -> Task[R]: ...
-
-
-@overload
-def task(function: Callable[..., Coroutine[Any, Any, R]], /) -> Task[R]: ...
-@overload
-def task(function: Callable[..., R], /) -> Task[R]: ...
-@overload
-def task(
-    *,
-    name: str | None = None,
-    goal: str = "",
-    max_recoveries: int = 5,
-    max_attempts: int = 3,
-    max_reinfers: int = 2,
-    max_repeats: int = 5,
-    tokens: int | None = None,
-    cost: float | None = None,
-    wall_s: float | None = None,
-    lenient: bool = False,
-    decisions: str | Path | None = None,
-    summarise: Callable[[list[dict[str, Any]]], str] | None = None,
-    max_context_tokens: int | None = None,
-    review_expires_s: float | None = None,
-    on_code_change: str = "continue",
-    migrate: Migrate | None = None,
-) -> _Declare: ...
-def task(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    name: str | None = None,
-    goal: str = "",
-    max_recoveries: int = 5,
-    max_attempts: int = 3,
-    max_reinfers: int = 2,
-    max_repeats: int = 5,
-    tokens: int | None = None,
-    cost: float | None = None,
-    wall_s: float | None = None,
-    lenient: bool = False,
-    decisions: str | Path | None = None,
-    summarise: Callable[[list[dict[str, Any]]], str] | None = None,
-    max_context_tokens: int | None = None,
-    review_expires_s: float | None = None,
-    on_code_change: str = "continue",
-    migrate: Migrate | None = None,
-) -> Any:
-    """
-    Make a `Task` of a plain or async function whose first parameter is a `Run`.
-
-    Args:
-        name: `module:qualified_name` under which another process imports it; worked out where none is given.
-        goal: What the task is for, as a person in review reads it; the docstring's first line where none is given.
-        max_recoveries: How often a lost process is followed by another before a person is asked.
-        max_attempts: Dispatches of one call, over all attempts.
-        max_reinfers: Second inferences in a row that bad arguments of one tool may cost.
-        max_repeats: Calls in a row that bring nothing new before it counts as a loop.
-        tokens: Most tokens, over all attempts.
-        cost: Most money, over all attempts.
-        wall_s: Most seconds of work, over all attempts.
-        lenient: Read a model's arguments leniently when the strict reading fails, and mark it.
-        decisions: A decision table of your own, in the form of `tracekit/durable/decisions.toml`.
-        summarise: Makes the summary of the messages that no longer fit; rules make it where none is given.
-        max_context_tokens: Rebuild a longer context in layers before it is sent.
-        review_expires_s: Seconds after which a question to a person has to be asked anew.
-        on_code_change: `continue`, or `review` to ask a person when the code changed since the task began.
-        migrate: Called with the old run when the code changed; says with which arguments and from which step the new
-            code goes on (`tracekit.durable.migrate.Migration`), or None to replay the old journal as it is.
-    """
-    if on_code_change not in ("continue", "review"):
-        raise TracekitError(
-            "task.on_code_change", f"on_code_change is 'continue' or 'review', got {on_code_change!r}"
-        )
-    check_limits_given(
-        max_attempts=max_attempts,
-        max_reinfers=max_reinfers,
-        max_repeats=max_repeats,
-        max_recoveries=max_recoveries,
-        tokens=tokens,
-        cost=cost,
-        wall_s=wall_s,
-        max_context_tokens=max_context_tokens,
-        review_expires_s=review_expires_s,
-    )
-    limits = Limits(max_attempts, max_reinfers, max_repeats, tokens, cost, wall_s)
-    table = Table.read(decisions) if decisions is not None else None
-    options = Options(lenient, table, summarise, max_context_tokens, review_expires_s)
-
-    def declare(target: Callable[..., Any]) -> Task[Any]:
-        if inspect.isgeneratorfunction(target) or inspect.isasyncgenfunction(target):
-            raise TracekitError(
-                "task.generator",
-                f"expected a plain or async function, got the generator {target.__qualname__}: what it yields has no "
-                "place to go; return a list, or yield in a function that the task calls",
-            )
-        made: Task[Any] = Task(
-            target,
-            name=name or found_name(target),
-            limits=limits,
-            options=options,
-            max_recoveries=max_recoveries,
-            goal=goal,
-            on_code_change=on_code_change,
-            migrate=migrate,
-        )
-        _registry[made.name] = made
-        return made
-
-    return declare if function is None else declare(function)
